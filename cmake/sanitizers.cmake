@@ -1,0 +1,5 @@
+add_library(sanitizers INTERFACE)
+if(SCALENE_ATTACH_SANITIZE)
+  target_compile_options(sanitizers INTERFACE -fsanitize=${SCALENE_ATTACH_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(sanitizers INTERFACE -fsanitize=${SCALENE_ATTACH_SANITIZE})
+endif()

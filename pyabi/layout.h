@@ -1,0 +1,124 @@
+/*
+ * Where things stand in the memory of one CPython release: offsets (present or absent) and shapes.
+ * A release is one const `struct py_layout` in releases/. At attach the layout is copied, overlaid with
+ * what the target's own _Py_DebugOffsets say (3.13+), checked once, and then never changes; readers
+ * never compare versions.
+ */
+#pragma once
+
+#include "pyabi/layout_fields.def"
+#include "sampler/base/error.h"
+#include "sampler/base/remote.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* 0 is a real offset in CPython, so "absent" is something else. */
+struct py_offset {
+    uint32_t plus_one;
+};
+
+#define AT(n) { (n) + 1 }
+
+static inline bool offset_present(struct py_offset offset)
+{
+    return offset.plus_one != 0;
+}
+
+static inline uint32_t offset_of(struct py_offset offset)
+{
+    return offset.plus_one - 1;
+}
+
+/* How a frame says where it is in its code. */
+enum position_shape {
+    POSITION_LAST_BYTE,   /* f_lasti counts bytes: 3.8, 3.9 */
+    POSITION_LAST_UNIT,   /* f_lasti counts two-byte units: 3.10 */
+    POSITION_BEFORE_NEXT, /* prev_instr: the unit before the next one, 3.11 and 3.12 */
+    POSITION_INSTRUCTION, /* instr_ptr: the running instruction, or the next one: 3.13+ */
+};
+
+enum line_table_shape {
+    LINES_LNOTAB,    /* co_lnotab: 3.8, 3.9 */
+    LINES_RANGES,    /* co_linetable, pairs: 3.10 */
+    LINES_LOCATIONS, /* co_linetable, location entries: 3.11+ */
+};
+
+/* Where an instance keeps its attributes. */
+enum instance_shape {
+    INSTANCE_DICT_OFFSET,  /* tp_dictoffset alone: 3.8-3.10 */
+    INSTANCE_VALUES_BEFORE, /* 3.11: values pointer 4 words before the object, dict pointer 3 before */
+    INSTANCE_TAGGED_BEFORE, /* 3.12: one word 3 before; lowest bit set: values (word + 1 is the pointer) */
+    INSTANCE_VALUES_INLINE, /* 3.13+: values after basicsize, dict pointer `managed_dict_words` before */
+};
+
+enum integer_shape {
+    INTEGER_OB_SIZE, /* ob_size: sign and digit count, until 3.11 */
+    INTEGER_TAG,     /* lv_tag: count << 3 | sign, sign 2 is negative */
+};
+
+#define LAYOUT_FIELD(name, bytes) struct py_offset name;
+#define LAYOUT_GROUP(group, FIELDS)                                                                \
+    struct group##_layout {                                                                        \
+        uint32_t size; /* of the CPython struct as far as we read it; 0: the group is absent */    \
+        FIELDS(LAYOUT_FIELD)                                                                       \
+    };
+LAYOUT_GROUPS(LAYOUT_GROUP)
+#undef LAYOUT_GROUP
+
+/* One offset that the target itself tells: `at` bytes into its _Py_DebugOffsets stands the value for `field`. */
+struct debug_offset {
+    uint16_t at;
+    uint16_t field; /* byte offset in struct py_layout of a struct py_offset, or of a group's size */
+    bool is_size;
+};
+
+struct py_layout {
+    const char *name; /* "3.13", "3.13t" */
+    uint8_t major, minor;
+    bool free_threaded;
+
+#define LAYOUT_GROUP(group, FIELDS) struct group##_layout group;
+    LAYOUT_GROUPS(LAYOUT_GROUP)
+#undef LAYOUT_GROUP
+
+    enum position_shape position;
+    enum line_table_shape lines;
+    enum instance_shape instance;
+    enum integer_shape integers;
+
+    uint8_t reference_tag_mask; /* low bits of a stack reference that are no address: 3 from 3.14, else 0 */
+
+    /* Owner values of frames that are no Python function: bit n set for value n; 0 before 3.12. */
+    uint8_t shim_owners;
+    uint8_t highest_owner;
+    uint8_t generator_owner; /* FRAME_OWNED_BY_GENERATOR */
+    int8_t executing;        /* value of frame.executing, or of generator.frame_state, while it runs */
+
+    uint8_t unicode_kind_shift; /* kind: 3 bits of unicode.state from here */
+    uint8_t unicode_compact_shift;
+    uint8_t unicode_ascii_shift;
+
+    uint8_t managed_dict_words; /* the managed dict pointer stands so many words before the object */
+    uint32_t type_has_inline_values; /* tp_flags bit */
+    uint32_t type_has_managed_dict;  /* tp_flags bit */
+
+    uint32_t debug_offsets_size;            /* sizeof _Py_DebugOffsets; 0 before 3.13 */
+    const struct debug_offset *debug_offsets; /* ends with at == 0 */
+};
+
+/* Every known release, ends with NULL. */
+extern const struct py_layout *const py_layouts[];
+
+/* "3.8, 3.9, …" for messages. */
+const char *layout_known_names(void);
+
+/* The release's own layout, or NULL. */
+const struct py_layout *layout_find(unsigned major, unsigned minor, bool free_threaded);
+
+/*
+ * Copies `release` into `*ret`, overlays the debug offsets in `table` (NULL where the release has none), and
+ * checks every present field once. -EBADMSG when the target's offsets are implausible.
+ */
+int layout_resolve(const struct py_layout *release, const void *table, size_t table_size,
+                   struct py_layout *ret, struct failure *why);

@@ -1,0 +1,37 @@
+/*
+ * The process under study: its identity (a descriptor of /proc/PID that can never become another process), its
+ * memory, and, when something is refused, which check refused it.
+ */
+#pragma once
+
+#include "sampler/base/error.h"
+#include "sampler/base/remote.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct process {
+    struct remote memory; /* process_vm_readv; first, so that a struct remote * leads back here */
+    pid_t pid;
+    pid_t inner_pid;      /* as its own, innermost PID namespace numbers it */
+    int proc_fd;          /* /proc/PID */
+    uint64_t start_time;  /* clock ticks since boot: tells an exec or a reused pid from the same process */
+    uint64_t read_calls;  /* process_vm_readv calls so far */
+};
+
+/* 0, -ESRCH (no such process, or a zombie), -EPERM with the failed check named. */
+int process_open(pid_t pid, struct process **ret, struct failure *why);
+void process_close(struct process *process);
+
+/* Still the process we opened? 0 or -ESRCH. */
+int process_check(const struct process *process);
+
+/* Tries to read a byte; on refusal says which check failed: uid, Yama, dumpable, capability, seccomp,
+ * another tracer. `operation` is what was tried, for the sentence. */
+int process_explain_denied(const struct process *process, const char *operation, struct failure *why);
+
+/* argv[0] and friends, NUL -> space, cut to `size`; comm in brackets when there is none. */
+int process_read_command(pid_t pid, char *into, size_t size);
+
+/* The pids of all descendants, breadth first: count, or negative errno. Caller frees. */
+int process_list_descendants(pid_t pid, pid_t **ret);

@@ -1,0 +1,27 @@
+/* The kernel's view of a process's threads: ids, run time, what each waits for. Pauses nothing. */
+#pragma once
+
+#include "sampler/base/event.h"
+#include "sampler/target/process.h"
+
+struct os_thread {
+    pid_t tid;       /* in our PID namespace */
+    pid_t inner_tid; /* in the target's innermost PID namespace */
+    char comm[16];
+};
+
+/* All threads, ascending: count or negative errno. Caller frees. */
+int threads_list(const struct process *process, struct os_thread **ret);
+
+struct wait_state {
+    enum thread_state state; /* a futex is THREAD_WAIT_LOCK here; the caller may know better */
+    remote_addr futex;       /* its address, 0 if it waits on none */
+    uint64_t run_ns;         /* schedstat: time on a CPU */
+    uint64_t queued_ns;      /* time runnable without a CPU */
+    uint64_t turns;          /* times it was put on a CPU: unchanged means it did not run in between */
+    bool off_cpu;            /* blocked or stopped at the time of the call */
+    remote_addr sp, ip;      /* user stack and instruction pointer where the kernel tells; else 0 */
+};
+
+/* 0, -ESRCH, -EPERM. */
+int thread_read_wait(const struct process *process, pid_t tid, struct wait_state *ret);

@@ -1,0 +1,25 @@
+/*
+ * One thread, paused for microseconds: PTRACE_SEIZE and INTERRUPT, never SIGSTOP. A thread that was stopped
+ * stays stopped, one that was running runs on, and the kernel lets go of it if we are killed.
+ */
+#pragma once
+
+#include "sampler/base/error.h"
+#include "sampler/base/registers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct pause {
+    pid_t tid;          /* 0: nothing is paused */
+    uint64_t since_ns;  /* CLOCK_MONOTONIC when it stood still */
+};
+
+/* 0, -ESRCH (gone), -EPERM (refused, or another tracer has it). */
+int thread_pause(pid_t tid, struct pause *ret);
+
+/* Lets it run on; returns how long it stood, in nanoseconds, or -ESRCH. Safe on a pause that holds nothing. */
+int64_t thread_resume(struct pause *pause);
+
+int thread_read_registers(const struct pause *pause, struct registers *ret);

@@ -1,0 +1,38 @@
+/*
+ * An ELF object that a process has mapped, opened by the way that is right in every namespace, and the few
+ * questions we ask it. Hostile files are answered with errors. Needs no section headers.
+ */
+#pragma once
+
+#include "symbols/maps.h"
+
+#include <libelf.h>
+
+struct elf_file;
+
+/*
+ * Opens the object behind a mapping: /proc/PID/map_files/START-END, else /proc/PID/root + path, else the path
+ * as it stands (chroot in our own mount namespace), else /proc/PID/exe; the last three only when device and
+ * inode are the mapping's. 0, -ENOENT, -EPERM, -EBADMSG (no ELF), -ENOMEM.
+ */
+int elf_file_open_mapping(int proc_fd, const struct mapping *mapping, struct elf_file **ret);
+
+/* From a descriptor (duplicated), or from bytes that outlive it (tests, fuzzers, vdso). */
+int elf_file_open_fd(int fd, struct elf_file **ret);
+int elf_file_open_bytes(void *bytes, size_t size, struct elf_file **ret);
+void elf_file_close(struct elf_file *file);
+
+/* libelf's handle, borrowed. */
+Elf *elf_file_handle(const struct elf_file *file);
+
+/* What has to be added to an ELF virtual address of this object to get the address in the process, given one
+ * of the object's mappings there. */
+int elf_file_bias(const struct elf_file *file, const struct mapping *mapping, remote_addr *ret_bias);
+
+/* Looks in .dynsym, then .symtab; without section headers through PT_DYNAMIC. ELF virtual address. -ENOENT. */
+int elf_file_find_symbol(const struct elf_file *file, const char *name, uint64_t *ret_value,
+                         uint64_t *ret_size);
+
+/* -ENOENT when there is none (or no section headers). */
+int elf_file_find_section(const struct elf_file *file, const char *name, uint64_t *ret_address,
+                          uint64_t *ret_size);
