@@ -1,5 +1,10 @@
+# Link this to be built with whatever sanitizers the preset names; a finding ends the program.
 add_library(sanitizers INTERFACE)
 if(SCALENE_ATTACH_SANITIZE)
-  target_compile_options(sanitizers INTERFACE -fsanitize=${SCALENE_ATTACH_SANITIZE} -fno-omit-frame-pointer)
-  target_link_options(sanitizers INTERFACE -fsanitize=${SCALENE_ATTACH_SANITIZE})
+  set(sanitize_flags -fsanitize=${SCALENE_ATTACH_SANITIZE} -fno-sanitize-recover=all)
+  target_compile_options(sanitizers INTERFACE ${sanitize_flags} -fno-omit-frame-pointer)
+  target_link_options(sanitizers INTERFACE ${sanitize_flags})
+endif()
+if(SCALENE_ATTACH_FUZZ)
+  target_compile_options(sanitizers INTERFACE -fsanitize=fuzzer-no-link)
 endif()

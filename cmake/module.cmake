@@ -1,0 +1,30 @@
+# What a module is to the build: one folder, one static library, named as the folder. The link graph that the
+# top-level file spells with these two calls is the layer table of CONTRIBUTING.md.
+
+# Header-only while it has no source yet, so that the graph stands before the code.
+function(add_module folder)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  string(REPLACE "/" "_" target ${folder})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/releases/*.c)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE warnings sanitizers)
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${target} INTERFACE ${ARG_LINKS})
+  endif()
+endfunction()
+
+function(add_program name folder)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} warnings sanitizers)
+  target_compile_definitions(${name} PRIVATE SCALENE_ATTACH_VERSION="${PROJECT_VERSION}")
+  install(TARGETS ${name})
+endfunction()
