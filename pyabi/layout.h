@@ -11,6 +11,7 @@
 #include "sampler/base/remote.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* 0 is a real offset in CPython, so "absent" is something else. */
@@ -58,27 +59,36 @@ enum integer_shape {
 };
 
 #define LAYOUT_FIELD(name, bytes) struct py_offset name;
-#define LAYOUT_GROUP(group, FIELDS)                                                                \
+#define LAYOUT_GROUP(group, FIELDS, limit)                                                         \
     struct group##_layout {                                                                        \
-        uint32_t size; /* of the CPython struct as far as we read it; 0: the group is absent */    \
+        uint32_t size; /* up to the end of the furthest field; layout_resolve() counts it */       \
         FIELDS(LAYOUT_FIELD)                                                                       \
     };
 LAYOUT_GROUPS(LAYOUT_GROUP)
 #undef LAYOUT_GROUP
 
-/* One offset that the target itself tells: `at` bytes into its _Py_DebugOffsets stands the value for `field`. */
+/*
+ * One number that the target itself tells: the word `at` bytes into its _Py_DebugOffsets is the value of
+ * `field`; where `plus` or `minus` is not 0, the word there is added or taken away. A group's size is told to be checked
+ * against, not to be used: its struct is longer than what we read of it. Rows of absent fields say nothing.
+ */
 struct debug_offset {
-    uint16_t at;
-    uint16_t field; /* byte offset in struct py_layout of a struct py_offset, or of a group's size */
-    bool is_size;
+    uint16_t field; /* where in struct py_layout the struct py_offset, or the group's size, stands */
+    uint16_t at, plus, minus;
 };
+
+#define TOLD(member, where) { .field = offsetof(struct py_layout, member), .at = (where) }
+#define TOLD_SUM(member, where, and_where)                                                         \
+    { .field = offsetof(struct py_layout, member), .at = (where), .plus = (and_where) }
+#define TOLD_DIFFERENCE(member, where, from_where)                                                 \
+    { .field = offsetof(struct py_layout, member), .at = (where), .minus = (from_where) }
 
 struct py_layout {
     const char *name; /* "3.13", "3.13t" */
     uint8_t major, minor;
     bool free_threaded;
 
-#define LAYOUT_GROUP(group, FIELDS) struct group##_layout group;
+#define LAYOUT_GROUP(group, FIELDS, limit) struct group##_layout group;
     LAYOUT_GROUPS(LAYOUT_GROUP)
 #undef LAYOUT_GROUP
 
@@ -107,8 +117,35 @@ struct py_layout {
     const struct debug_offset *debug_offsets; /* ends with at == 0 */
 };
 
+#define RELEASE(release) extern const struct py_layout release;
+#define DEBUG_OFFSETS(table) extern const struct debug_offset table[];
+#include "pyabi/releases/releases.def"
+#undef RELEASE
+#undef DEBUG_OFFSETS
+
 /* Every known release, ends with NULL. */
 extern const struct py_layout *const py_layouts[];
+
+/* The groups and their fields as data, for who goes through all of them. Both end with a NULL name. */
+struct layout_field {
+    const char *name;
+    uint32_t width; /* 0: a place */
+};
+
+struct layout_group {
+    const char *name;
+    uint32_t at; /* in struct py_layout: the size, then one struct py_offset a field */
+    uint32_t limit;
+    const struct layout_field *fields;
+};
+
+extern const struct layout_group layout_groups[];
+
+static inline struct py_offset *layout_offset(struct py_layout *layout,
+                                              const struct layout_group *group, size_t index)
+{
+    return (struct py_offset *)((char *)layout + group->at + sizeof(uint32_t)) + index;
+}
 
 /* "3.8, 3.9, …" for messages. */
 const char *layout_known_names(void);
@@ -117,8 +154,9 @@ const char *layout_known_names(void);
 const struct py_layout *layout_find(unsigned major, unsigned minor, bool free_threaded);
 
 /*
- * Copies `release` into `*ret`, overlays the debug offsets in `table` (NULL where the release has none), and
- * checks every present field once. -EBADMSG when the target's offsets are implausible.
+ * Copies `release` into `*ret`, overlays the debug offsets in `table` (NULL where the release has none),
+ * counts the groups' sizes, and checks every present field once: within its struct, aligned, apart from its
+ * neighbours. -EBADMSG names the release, the field and the value.
  */
 int layout_resolve(const struct py_layout *release, const void *table, size_t table_size,
                    struct py_layout *ret, struct failure *why);
