@@ -1,6 +1,7 @@
 /*
  * Native stacks from a copy: registers and stack bytes that were taken in one short pause, unwound while the
- * target runs on. A backend is a name and four functions; the caller cannot tell which it got.
+ * target runs on. A backend is a name and four functions; the caller cannot tell which it got. The addresses
+ * become names in native_symbols.h.
  */
 #pragma once
 
@@ -17,8 +18,9 @@ struct stack_image {
 
 struct native_frame {
     remote_addr ip; /* of the instruction that runs or calls (return address - 1 for callers) */
-    remote_addr sp; /* on entry of the walk of this frame */
-    remote_addr cfa; /* the caller's sp: [sp, cfa) is this frame's part of the stack */
+    remote_addr sp;
+    remote_addr cfa; /* the caller's sp: [sp, cfa) is this frame's part of the stack. In the last frame, whose
+                        caller is not known, the end of the copy */
 };
 
 struct native_unwind;
@@ -36,22 +38,3 @@ struct unwinder {
 };
 
 extern const struct unwinder unwinder_libunwind;
-
-/* ---- addresses to names ---- */
-
-struct native_symbol {
-    const char *name;   /* demangled; NULL if unknown. Lives until native_symbols_close */
-    const char *mangled; /* as the object has it */
-    const char *module; /* path of the mapped object, "[vdso]", or NULL */
-    uint64_t offset;    /* from the symbol, or from the module's start */
-    const char *file;   /* source file and line where DWARF has them */
-    int line;
-};
-
-struct native_symbols;
-
-int native_symbols_open(struct remote *memory, int proc_fd, struct native_symbols **ret);
-int native_symbols_set_maps(struct native_symbols *symbols, const struct maps *maps);
-/* Always fills what it can; 0, or -ENOENT for an address in no mapping. */
-int native_symbols_find(struct native_symbols *symbols, remote_addr ip, struct native_symbol *ret);
-void native_symbols_close(struct native_symbols *symbols);
