@@ -69,8 +69,9 @@ LAYOUT_GROUPS(LAYOUT_GROUP)
 
 /*
  * One number that the target itself tells: the word `at` bytes into its _Py_DebugOffsets is the value of
- * `field`; where `plus` or `minus` is not 0, the word there is added or taken away. A group's size is told to be checked
- * against, not to be used: its struct is longer than what we read of it. Rows of absent fields say nothing.
+ * `field`; where `plus` or `minus` is not 0, the word there is added or taken away. A group's size is
+ * told to be checked against, not to be used: its struct is longer than what we read of it. Rows of
+ * fields that the release has not say nothing.
  */
 struct debug_offset {
     uint16_t field; /* where in struct py_layout the struct py_offset, or the group's size, stands */
@@ -117,7 +118,7 @@ struct py_layout {
     const struct debug_offset *debug_offsets; /* ends with at == 0 */
 };
 
-#define RELEASE(release) extern const struct py_layout release;
+#define RELEASE(release, name) extern const struct py_layout release;
 #define DEBUG_OFFSETS(table) extern const struct debug_offset table[];
 #include "pyabi/releases/releases.def"
 #undef RELEASE
@@ -155,8 +156,8 @@ const struct py_layout *layout_find(unsigned major, unsigned minor, bool free_th
 
 /*
  * Copies `release` into `*ret`, overlays the debug offsets in `table` (NULL where the release has none),
- * counts the groups' sizes, and checks every present field once: within its struct, aligned, apart from its
- * neighbours. -EBADMSG names the release, the field and the value.
+ * counts the groups' sizes, and checks every present field once: within its struct, aligned, apart from
+ * the others. -EBADMSG names the release, the field and the value; -ENOTSUP is a pre-release.
  */
 int layout_resolve(const struct py_layout *release, const void *table, size_t table_size,
                    struct py_layout *ret, struct failure *why);

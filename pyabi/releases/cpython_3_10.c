@@ -1,7 +1,7 @@
 /*
- * CPython 3.10: v3.10.13, Include/{object,genobject}.h, Include/cpython/{code,frameobject,object,pystate,
- * unicodeobject,dictobject}.h, Include/internal/pycore_{runtime,interp,ceval,gil,gc,moduleobject}.h; the dict
- * keys are those of Objects/dict-common.h.
+ * CPython 3.10: v3.10.13, Include/{object, genobject}.h, Include/cpython/{code, frameobject,
+ * object, pystate, unicodeobject, dictobject}.h, Include/internal/pycore_{runtime, interp,
+ * ceval, gil, gc, moduleobject}.h; the dict keys are those of Objects/dict-common.h.
  */
 #include "pyabi/layout.h"
 

@@ -1,6 +1,7 @@
 /*
- * CPython 3.11: v3.11.7, Include/cpython/{code,pystate,genobject,object,unicodeobject,dictobject,longintrepr}.h,
- * Include/internal/pycore_{runtime,interp,ceval,gil,gc,frame,dict,object,moduleobject}.h.
+ * CPython 3.11: v3.11.7, Include/cpython/{code, pystate, genobject, object, unicodeobject,
+ * dictobject, longintrepr}.h, Include/internal/pycore_{runtime, interp, ceval, gil, gc, frame,
+ * dict, object, moduleobject}.h.
  */
 #include "pyabi/layout.h"
 

@@ -1,6 +1,7 @@
 /*
- * CPython 3.12: v3.12.1, Include/cpython/{code,pystate,genobject,object,unicodeobject,dictobject,longintrepr}.h,
- * Include/internal/pycore_{runtime,interp,ceval_state,gil,gc,frame,dict,object,moduleobject}.h.
+ * CPython 3.12: v3.12.1, Include/cpython/{code, pystate, genobject, object, unicodeobject,
+ * dictobject, longintrepr}.h, Include/internal/pycore_{runtime, interp, ceval_state, gil, gc,
+ * frame, dict, object, moduleobject}.h.
  */
 #include "pyabi/layout.h"
 

@@ -1,7 +1,8 @@
 /*
- * CPython 3.13t: v3.13.0, Include/cpython/{code,pystate,genobject,object,unicodeobject,dictobject,longintrepr}.h,
- * Include/internal/pycore_{runtime,interp,ceval_state,gil,gc,frame,dict,object,moduleobject}.h, with Py_GIL_DISABLED.
- * What its _Py_DebugOffsets tell goes before what stands here.
+ * CPython 3.13t: v3.13.0, Include/cpython/{code, pystate, genobject, object, unicodeobject,
+ * dictobject, longintrepr}.h, Include/internal/pycore_{runtime, interp, ceval_state, gil, gc,
+ * frame, dict, object, moduleobject}.h, with Py_GIL_DISABLED. What a target tells of itself goes
+ * before what stands here.
  */
 #include "pyabi/layout.h"
 

@@ -1,7 +1,8 @@
 /*
- * CPython 3.8: v3.8.18, Include/{object,longobject,frameobject,genobject,code}.h, Include/cpython/{object,
- * pystate,unicodeobject,dictobject}.h, Include/internal/pycore_{pystate,ceval,gil,pymem}.h; the dict keys are
- * those of Objects/dict-common.h, the module that of Objects/moduleobject.c.
+ * CPython 3.8: v3.8.18, Include/{object, longobject, frameobject, genobject, code}.h,
+ * Include/cpython/{object, pystate, unicodeobject, dictobject}.h,
+ * Include/internal/pycore_{pystate, ceval, gil, pymem}.h; the dict keys are those of
+ * Objects/dict-common.h, the module that of Objects/moduleobject.c.
  */
 #include "pyabi/layout.h"
 

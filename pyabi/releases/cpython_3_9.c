@@ -1,7 +1,8 @@
 /*
- * CPython 3.9: v3.9.18, Include/{object,genobject}.h, Include/cpython/{code,frameobject,object,pystate,
- * unicodeobject,dictobject}.h, Include/internal/pycore_{runtime,interp,ceval,gil,gc}.h; the dict keys are those
- * of Objects/dict-common.h, the module that of Objects/moduleobject.c.
+ * CPython 3.9: v3.9.18, Include/{object, genobject}.h, Include/cpython/{code, frameobject,
+ * object, pystate, unicodeobject, dictobject}.h, Include/internal/pycore_{runtime, interp,
+ * ceval, gil, gc}.h; the dict keys are those of Objects/dict-common.h, the module that of
+ * Objects/moduleobject.c.
  */
 #include "pyabi/layout.h"
 
