@@ -14,8 +14,11 @@ struct process {
     struct remote memory; /* process_vm_readv; first, so that a struct remote * leads back here */
     pid_t pid;
     pid_t inner_pid;      /* as its own, innermost PID namespace numbers it */
+    bool other_namespace; /* that namespace is not ours */
     int proc_fd;          /* /proc/PID */
-    uint64_t start_time;  /* clock ticks since boot: tells an exec or a reused pid from the same process */
+    int memory_fd;        /* /proc/PID/mem, opened when process_vm_readv is denied to us; else -1 */
+    uint64_t start_time;  /* clock ticks since boot: tells a reused pid from the same process */
+    uint64_t stack_start; /* moves at every exec where addresses are randomised; 0: not known */
     uint64_t read_calls;  /* process_vm_readv calls so far */
 };
 
@@ -23,11 +26,11 @@ struct process {
 int process_open(pid_t pid, struct process **ret, struct failure *why);
 void process_close(struct process *process);
 
-/* Still the process we opened? 0 or -ESRCH. */
+/* Still the process we opened, running the same program? 0 or -ESRCH. */
 int process_check(const struct process *process);
 
 /* Tries to read a byte; on refusal says which check failed: uid, Yama, dumpable, capability, seccomp,
- * another tracer. `operation` is what was tried, for the sentence. */
+ * another tracer: -EPERM; -ESRCH if it ended, 0 if nothing refuses. `operation` is what was tried: "trace". */
 int process_explain_denied(const struct process *process, const char *operation, struct failure *why);
 
 /* argv[0] and friends, NUL -> space, cut to `size`; comm in brackets when there is none. */

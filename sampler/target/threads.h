@@ -25,3 +25,14 @@ struct wait_state {
 
 /* 0, -ESRCH, -EPERM. */
 int thread_read_wait(const struct process *process, pid_t tid, struct wait_state *ret);
+
+/* The same for a thread that is asked again and again: its descriptors, kept. Borrows the process. */
+struct thread_probe {
+    const struct process *process;
+    pid_t tid;
+    int call_fd, account_fd, stat_fd;
+};
+
+int thread_probe_open(const struct process *process, pid_t tid, struct thread_probe *ret);
+void thread_probe_close(struct thread_probe *probe);
+int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret);

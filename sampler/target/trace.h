@@ -13,10 +13,12 @@
 
 struct pause {
     pid_t tid;          /* 0: nothing is paused */
-    uint64_t since_ns;  /* CLOCK_MONOTONIC when it stood still */
+    uint64_t since_ns;  /* CLOCK_MONOTONIC when it was asked to stand: never later than it did */
+    int signal;         /* caught on its way to the thread, handed over when that goes on; else 0 */
 };
 
-/* 0, -ESRCH (gone), -EPERM (refused, or another tracer has it). */
+/* 0, -ESRCH (gone), -EPERM (refused, or another tracer has it), -EAGAIN (in an uninterruptible sleep: it cannot
+ * be stopped now, and its stack does not move). Pause and resume from the same one of our threads. */
 int thread_pause(pid_t tid, struct pause *ret);
 
 /* Lets it run on; returns how long it stood, in nanoseconds, or -ESRCH. Safe on a pause that holds nothing. */

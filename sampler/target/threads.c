@@ -1,0 +1,256 @@
+#include "sampler/target/threads.h"
+
+#include "sampler/base/cleanup.h"
+#include "sampler/target/arch.h"
+#include "sampler/target/proc_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+enum { PATH_SIZE = 64, STATUS_SIZE = 8192 };
+
+static int thread_compare(const void *left, const void *right)
+{
+    pid_t a = ((const struct os_thread *)left)->tid, b = ((const struct os_thread *)right)->tid;
+    return (a > b) - (a < b);
+}
+
+static int thread_read(const struct process *process, pid_t tid, struct os_thread *ret)
+{
+    struct os_thread thread = { .tid = tid, .inner_tid = tid };
+    char path[PATH_SIZE], status[STATUS_SIZE];
+
+    snprintf(path, sizeof path, "task/%d/comm", tid);
+    int length = proc_read_file(process->proc_fd, path, thread.comm, sizeof thread.comm);
+    if (length < 0)
+        return length;
+    thread.comm[strcspn(thread.comm, "\n")] = '\0';
+
+    if (process->other_namespace) {
+        snprintf(path, sizeof path, "task/%d/status", tid);
+        length = proc_read_file(process->proc_fd, path, status, sizeof status);
+        if (length < 0)
+            return length;
+        proc_find_inner_pid(status, &thread.inner_tid);
+    }
+    *ret = thread;
+    return 0;
+}
+
+int threads_list(const struct process *process, struct os_thread **ret)
+{
+    AUTO_FREE struct os_thread *list = NULL;
+    size_t count = 0, room = 0;
+    int fd = openat(process->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    AUTO_CLOSEDIR DIR *task = fdopendir(fd);
+    if (!task) {
+        close(fd);
+        return -ENOMEM;
+    }
+
+    for (struct dirent *entry; (entry = readdir(task));) {
+        pid_t tid = proc_parse_id(entry->d_name);
+        if (tid < 0)
+            continue;
+        if (count == room) {
+            room = room ? 2 * room : 16;
+            struct os_thread *grown = realloc(list, room * sizeof *list);
+            if (!grown)
+                return -ENOMEM;
+            list = grown;
+        }
+        /* One that ended since is no thread any more. */
+        if (thread_read(process, tid, &list[count]) == 0)
+            count++;
+    }
+    if (!count)
+        return -ESRCH;
+    qsort(list, count, sizeof *list, thread_compare);
+    *ret = TAKE_PTR(list);
+    return (int)count;
+}
+
+static int probe_open_file(const struct process *process, pid_t tid, const char *name)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "task/%d/%s", tid, name);
+    return openat(process->proc_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+int thread_probe_open(const struct process *process, pid_t tid, struct thread_probe *ret)
+{
+    struct thread_probe probe = { process, tid, -1, -1, -1 };
+    probe.call_fd = probe_open_file(process, tid, "syscall");
+    if (probe.call_fd < 0)
+        return errno == EACCES ? -EPERM : errno == ENOENT ? -ESRCH : -errno;
+    probe.account_fd = probe_open_file(process, tid, "schedstat");
+    probe.stat_fd = probe_open_file(process, tid, "stat");
+    *ret = probe;
+    return 0;
+}
+
+void thread_probe_close(struct thread_probe *probe)
+{
+    cleanup_close(&probe->call_fd);
+    cleanup_close(&probe->account_fd);
+    cleanup_close(&probe->stat_fd);
+    *probe = (struct thread_probe){ NULL, 0, -1, -1, -1 };
+}
+
+static int probe_read_file(int fd, char *into, size_t size)
+{
+    ssize_t got = pread(fd, into, size - 1, 0);
+    if (got < 0)
+        return errno == EACCES ? -EPERM : -errno;
+    into[got] = '\0';
+    return (int)got;
+}
+
+/* A kernel built without the account leaves its zeros: no file, or a file of zeros. */
+static int probe_read_account(const struct thread_probe *probe, struct wait_state *wait)
+{
+    char text[128];
+    if (probe->account_fd < 0)
+        return 0;
+    int length = probe_read_file(probe->account_fd, text, sizeof text);
+    if (length < 0)
+        return length;
+    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &wait->run_ns, &wait->queued_ns, &wait->turns);
+    return 0;
+}
+
+/* A group stop or another's ptrace stop can catch a thread in any call, which goes on later. */
+static bool probe_is_stopped(const struct thread_probe *probe)
+{
+    char text[1024];
+    struct proc_stat stat;
+    return probe->stat_fd >= 0 && probe_read_file(probe->stat_fd, text, sizeof text) > 0 &&
+           proc_parse_stat(text, &stat) == 0 && (stat.state == 'T' || stat.state == 't');
+}
+
+struct blocked_call {
+    long number; /* -1: in no call, say in a page fault */
+    uint64_t arguments[6];
+    remote_addr sp, ip;
+};
+
+/* Text of proc(5), /proc/PID/syscall: "running", "-1 sp pc", or number, six arguments, sp, pc. */
+static int call_parse(const char *text, struct blocked_call *ret)
+{
+    struct blocked_call call = { .number = -1 };
+    uint64_t *a = call.arguments;
+    char *rest;
+    call.number = strtol(text, &rest, 10);
+    if (rest == text)
+        return -EBADMSG;
+    int got = call.number < 0
+        ? sscanf(rest, "%" SCNx64 " %" SCNx64, &call.sp, &call.ip)
+        : sscanf(rest, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+                       " %" SCNx64 " %" SCNx64,
+                 &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &call.sp, &call.ip);
+    *ret = call;
+    return got == (call.number < 0 ? 2 : 8) ? 0 : -EBADMSG;
+}
+
+static bool text_begins_with_any(const char *text, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++)
+        if (!strncmp(text, *prefixes, strlen(*prefixes)))
+            return true;
+    return false;
+}
+
+static enum thread_state device_state(const struct thread_probe *probe, uint64_t fd)
+{
+    static const char *const gpus[] = { "/dev/nvidia", "/dev/neuron", "/dev/kfd", "/dev/dri/", NULL };
+    char path[PATH_SIZE], target[PATH_MAX];
+    snprintf(path, sizeof path, "fd/%d", (int)fd);
+    ssize_t length = readlinkat(probe->process->proc_fd, path, target, sizeof target - 1);
+    if (length < 0)
+        return THREAD_WAIT_IO;
+    target[length] = '\0';
+    return text_begins_with_any(target, gpus) ? THREAD_WAIT_GPU : THREAD_WAIT_IO;
+}
+
+/* The kernel function a thread sleeps in tells what its resumed call was; some kernels do not say. */
+static enum wait_class resumed_class(const struct thread_probe *probe)
+{
+    static const struct {
+        const char *part;
+        enum wait_class class;
+    } rows[] = { { "futex", WAIT_FUTEX }, { "nanosleep", WAIT_SLEEP }, { "poll", WAIT_IO } };
+    char path[PATH_SIZE], function[128];
+    snprintf(path, sizeof path, "task/%d/wchan", probe->tid);
+    if (proc_read_file(probe->process->proc_fd, path, function, sizeof function) < 0)
+        return WAIT_OTHER;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(function, rows[i].part))
+            return rows[i].class;
+    return WAIT_OTHER;
+}
+
+static void wait_classify(const struct thread_probe *probe, const struct blocked_call *call,
+                          struct wait_state *wait)
+{
+    static const enum thread_state states[] = {
+        [WAIT_OTHER] = THREAD_WAIT_OTHER, [WAIT_LOCK] = THREAD_WAIT_LOCK,
+        [WAIT_FUTEX] = THREAD_WAIT_LOCK,  [WAIT_IO] = THREAD_WAIT_IO,
+        [WAIT_POLL] = THREAD_WAIT_IO,     [WAIT_SELECT] = THREAD_WAIT_IO,
+        [WAIT_SLEEP] = THREAD_WAIT_SLEEP, [WAIT_CHILD] = THREAD_WAIT_CHILD,
+        [WAIT_DEVICE] = THREAD_WAIT_IO,   [WAIT_RESTART] = THREAD_WAIT_OTHER,
+    };
+    enum wait_class class = WAIT_OTHER;
+    if (call->number >= 0 && call->number < ARCH_SYSCALLS)
+        class = native_arch.wait_classes[call->number];
+    if (class == WAIT_RESTART)
+        class = resumed_class(probe);
+    if ((class == WAIT_SELECT && !call->arguments[0]) || (class == WAIT_POLL && !call->arguments[1]))
+        class = WAIT_SLEEP;
+    if (class == WAIT_FUTEX)
+        wait->futex = call->arguments[0];
+    wait->state = class == WAIT_DEVICE ? device_state(probe, call->arguments[0]) : states[class];
+}
+
+int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret)
+{
+    struct wait_state wait = { .state = THREAD_RUNNING };
+    struct blocked_call call;
+    char text[256];
+
+    int result = probe_read_account(probe, &wait);
+    if (result < 0)
+        return result;
+    int length = probe_read_file(probe->call_fd, text, sizeof text);
+    if (length < 0)
+        return length;
+    if (strncmp(text, "running", strlen("running"))) {
+        result = call_parse(text, &call);
+        if (result < 0)
+            return result;
+        wait.off_cpu = true;
+        wait.sp = call.sp;
+        wait.ip = call.ip;
+        if (probe_is_stopped(probe))
+            wait.state = THREAD_STOPPED;
+        else
+            wait_classify(probe, &call, &wait);
+    }
+    *ret = wait;
+    return 0;
+}
+
+int thread_read_wait(const struct process *process, pid_t tid, struct wait_state *ret)
+{
+    CLEANUP(thread_probe_close) struct thread_probe probe;
+    int result = thread_probe_open(process, tid, &probe);
+    if (result < 0) {
+        probe = (struct thread_probe){ NULL, 0, -1, -1, -1 };
+        return result;
+    }
+    return thread_probe_read(&probe, ret);
+}
