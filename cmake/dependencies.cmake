@@ -1,4 +1,5 @@
-# Foreign libraries, each as one target to link. Found on the system; none of their source is in this tree.
+# Foreign libraries, each as one target to link. Found on the system; none of their source is in
+# this tree.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(DW REQUIRED IMPORTED_TARGET libdw)

@@ -1,5 +1,5 @@
-# What a module is to the build: one folder, one static library, named as the folder. The link graph that the
-# top-level file spells with these two calls is the layer table of CONTRIBUTING.md.
+# What a module is to the build: one folder, one static library, named as the folder. The link graph
+# that the top-level file spells with these calls is the layer table of CONTRIBUTING.md.
 
 # Header-only while it has no source yet, so that the graph stands before the code.
 function(add_module folder)

@@ -1,6 +1,6 @@
-# The target `yyjson`: the system's library, or a pinned release built from source. Debian 12 has no package, so
-# the source comes from the Python index, by name and hash (the sdist of the binding carries the C library,
-# 0.10.0). It is kept in the user's cache: the network is needed once.
+# The target `yyjson`: the system's library, or a pinned release built from source. Debian 12 has no
+# package, so the source comes from the Python index, by name and hash (the binding's sdist carries
+# the C library, 0.10.0). It is kept in the user's cache: the network is needed once.
 pkg_check_modules(YYJSON QUIET IMPORTED_TARGET yyjson>=0.8)
 if(YYJSON_FOUND)
   add_library(yyjson INTERFACE)
@@ -25,11 +25,12 @@ function(download_yyjson)
   string(REPLACE "yyjson-" "yyjson==" requirement ${yyjson_sdist})
   file(WRITE ${folder}/requirements.txt "${requirement} --hash=sha256:${yyjson_sha256}\n")
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} -m pip download --quiet --disable-pip-version-check --require-hashes --no-deps
-            --no-binary :all: --dest ${folder} -r ${folder}/requirements.txt
+    COMMAND ${Python3_EXECUTABLE} -m pip download --quiet --disable-pip-version-check --no-deps
+            --require-hashes --no-binary :all: --dest ${folder} -r ${folder}/requirements.txt
     RESULT_VARIABLE status ERROR_VARIABLE errors)
   if(NOT status EQUAL 0)
-    message(FATAL_ERROR "yyjson: could not fetch it; install libyyjson-dev, or python3-pip and a network\n${errors}")
+    message(FATAL_ERROR "yyjson: cannot fetch ${requirement}; it takes python3-pip and a network, "
+                        "or an installed libyyjson-dev\n${errors}")
   endif()
   file(MAKE_DIRECTORY ${yyjson_cache})
   file(COPY_FILE ${folder}/${yyjson_sdist}.tar.gz ${yyjson_archive}.new)
@@ -41,7 +42,7 @@ if(NOT EXISTS ${yyjson_archive})
 endif()
 file(SHA256 ${yyjson_archive} found_sha256)
 if(NOT found_sha256 STREQUAL yyjson_sha256)
-  message(FATAL_ERROR "yyjson: ${yyjson_archive} is not the pinned release; delete it and configure again")
+  message(FATAL_ERROR "yyjson: ${yyjson_archive} is not the pinned release; delete it")
 endif()
 set(yyjson_source ${CMAKE_CURRENT_BINARY_DIR}/${yyjson_sdist}/yyjson)
 if(NOT EXISTS ${yyjson_source}/yyjson.c)
