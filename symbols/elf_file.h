@@ -33,6 +33,10 @@ int elf_file_bias(const struct elf_file *file, const struct mapping *mapping, re
 int elf_file_find_symbol(const struct elf_file *file, const char *name, uint64_t *ret_value,
                          uint64_t *ret_size);
 
+/* The same in what the object exports alone: a handful of small reads, whatever its size. */
+int elf_file_find_exported(const struct elf_file *file, const char *name, uint64_t *ret_value,
+                           uint64_t *ret_size);
+
 /* -ENOENT when there is none (or no section headers). */
 int elf_file_find_section(const struct elf_file *file, const char *name, uint64_t *ret_address,
                           uint64_t *ret_size);
