@@ -1,6 +1,6 @@
 /*
- * An ELF object that a process has mapped, opened by the way that is right in every namespace, and the few
- * questions we ask it. Hostile files are answered with errors. Needs no section headers.
+ * An ELF object that a process has mapped, opened by the way that is right in every namespace, and
+ * the few questions we ask it. Hostile files are answered with errors. Needs no section headers.
  */
 #pragma once
 
@@ -11,9 +11,10 @@
 struct elf_file;
 
 /*
- * Opens the object behind a mapping: /proc/PID/map_files/START-END, else /proc/PID/root + path, else the path
- * as it stands (chroot in our own mount namespace), else /proc/PID/exe; the last three only when device and
- * inode are the mapping's. 0, -ENOENT, -EPERM, -EBADMSG (no ELF), -ENOMEM.
+ * Opens the object behind a mapping: /proc/PID/map_files/START-END, else /proc/PID/root + path,
+ * else the path as it stands (chroot in our own mount namespace), else /proc/PID/exe; the last
+ * three only when device and inode are the mapping's. 0, -ENOENT, -EPERM, -EBADMSG (no ELF),
+ * -ENOMEM.
  */
 int elf_file_open_mapping(int proc_fd, const struct mapping *mapping, struct elf_file **ret);
 
@@ -25,11 +26,13 @@ void elf_file_close(struct elf_file *file);
 /* libelf's handle, borrowed. */
 Elf *elf_file_handle(const struct elf_file *file);
 
-/* What has to be added to an ELF virtual address of this object to get the address in the process, given one
- * of the object's mappings there. */
-int elf_file_bias(const struct elf_file *file, const struct mapping *mapping, remote_addr *ret_bias);
+/* What has to be added to an ELF virtual address of this object to get the address in the process,
+ * given one of the object's mappings there. */
+int elf_file_bias(const struct elf_file *file, const struct mapping *mapping,
+                  remote_addr *ret_bias);
 
-/* Looks in .dynsym, then .symtab; without section headers through PT_DYNAMIC. ELF virtual address. -ENOENT. */
+/* Looks in .dynsym, then .symtab; without section headers through PT_DYNAMIC. ELF virtual address.
+ * -ENOENT. */
 int elf_file_find_symbol(const struct elf_file *file, const char *name, uint64_t *ret_value,
                          uint64_t *ret_size);
 

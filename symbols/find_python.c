@@ -1,8 +1,8 @@
 /*
- * Goes from cheap and sure to dear and doubtful: names in the executable and in objects called after Python,
- * names in every other object, the cookie, and at last the shape of an interpreter list. What is found is
- * only ever a candidate; the judge decides. The target's threads are running, and nothing of the target's
- * is executed.
+ * Goes from cheap and sure to dear and doubtful: names in the executable and in objects called
+ * after Python, names in every other object, the cookie, and at last the shape of an interpreter
+ * list. What is found is only ever a candidate; the judge decides. The target's threads are
+ * running, and nothing of the target's is executed.
  */
 #include "symbols/find_python.h"
 
@@ -113,7 +113,8 @@ static int named_try(struct search *search, remote_addr runtime, remote_addr ver
 typedef int symbol_finder(const struct elf_file *file, const char *name, uint64_t *ret_value,
                           uint64_t *ret_size);
 
-/* Py_Version (3.11+) is looked for where _PyRuntime was, so that .symtab is read only if it must be. */
+/* Py_Version (3.11+) is looked for where _PyRuntime was, so that .symtab is read only if it must
+ * be. */
 static int symbol_try(struct search *search, const struct elf_file *file, remote_addr bias,
                       const char *path)
 {
@@ -194,7 +195,8 @@ static int names_try(struct search *search)
 typedef int window_try(struct search *search, remote_addr address, const uint64_t *words,
                        const char *path);
 
-/* 3.13+: _PyRuntime begins with a cookie and PY_VERSION_HEX (Include/internal/pycore_debug_offsets.h). */
+/* 3.13+: _PyRuntime begins with a cookie and PY_VERSION_HEX
+ * (Include/internal/pycore_debug_offsets.h). */
 static int cookie_try(struct search *search, remote_addr address, const uint64_t *words,
                       const char *path)
 {
@@ -210,8 +212,9 @@ static bool writable_at(const struct search *search, remote_addr address)
 }
 
 /*
- * In every release so far the runtime's list of interpreters reads: head, main, next_id (pycore_runtime.h and
- * pycore_runtime_structs.h); the last is a small count, which rules out nearly all that is no such list.
+ * In every release so far the runtime's list of interpreters reads: head, main, next_id
+ * (pycore_runtime.h and pycore_runtime_structs.h); the last is a small count, which rules out
+ * nearly all that is no such list.
  */
 static bool interpreter_list_like(const struct search *search, const uint64_t *words)
 {
@@ -304,7 +307,8 @@ static int objects_search(struct search *search, enum python_found_by by, window
     return result;
 }
 
-/* Some hosts move their data to huge pages or load themselves, which leaves no file behind the mapping. */
+/* Some hosts move their data to huge pages or load themselves, which leaves no file behind the
+ * mapping. */
 static int anonymous_search(struct search *search)
 {
     int result = 0;
@@ -352,16 +356,17 @@ static int explain_unknown(const struct search *search, struct failure *why)
     char version[64];
     version_write(search->unknown.version, version, sizeof version);
     return failure_set(why, -ENOTSUP,
-                       "it runs a CPython %s (in %s), whose memory layout is not known here", version,
-                       *search->unknown.path ? search->unknown.path : search->executable);
+                       "it runs a CPython %s (in %s), whose memory layout is not known here",
+                       version, *search->unknown.path ? search->unknown.path : search->executable);
 }
 
 static int explain_not_inited(const struct search *search, struct failure *why)
 {
-    return failure_set(why, -EAGAIN,
-                       "%s holds a CPython runtime, but no interpreter lives in it: either it is just "
-                       "starting or ending, or this program (%s) never uses it",
-                       search->not_inited.path, search->executable);
+    return failure_set(
+        why, -EAGAIN,
+        "%s holds a CPython runtime, but no interpreter lives in it: either it is just "
+        "starting or ending, or this program (%s) never uses it",
+        search->not_inited.path, search->executable);
 }
 
 static int explain_none(const struct search *search, struct failure *why)
@@ -432,7 +437,8 @@ static int search_run(struct search *search)
 int python_find(struct remote *memory, int proc_fd, const struct python_judge *judge,
                 struct python_location *ret, struct failure *why)
 {
-    CLEANUP(search_done) struct search search = {
+    CLEANUP(search_done)
+    struct search search = {
         .memory = memory,
         .proc_fd = proc_fd,
         .judge = judge,

@@ -1,6 +1,7 @@
 /*
- * Where in a process is the CPython runtime? Finds candidates by symbol, section, cookie and scan, lets the
- * caller judge them, and takes the first that validates. Never runs the target's binary; reads only.
+ * Where in a process is the CPython runtime? Finds candidates by symbol, section, cookie and scan,
+ * lets the caller judge them, and takes the first that validates. Never runs the target's binary;
+ * reads only.
  */
 #pragma once
 
@@ -25,16 +26,17 @@ struct python_location {
 /* The judge, handed in by the caller because this module does not understand Python. */
 struct python_judge {
     void *context;
-    /* 0 when a known runtime stands there, -ENOTSUP when it is a CPython without a layout (*ret_version says
-     * which), any other error when it is none. */
+    /* 0 when a known runtime stands there, -ENOTSUP when it is a CPython without a layout
+     * (*ret_version says which), any other error when it is none. */
     int (*probe)(void *context, remote_addr runtime, uint32_t version_hint, uint32_t *ret_version);
     const uint32_t *head_offsets; /* see python_head_offsets() */
-    unsigned methods;             /* bit per enum python_found_by to try; 0: all (tests force one) */
+    unsigned methods; /* bit per enum python_found_by to try; 0: all (tests force one) */
 };
 
 /*
- * 0; -ENOENT: no Python in there (`why` says what the process is); -ENOTSUP: a CPython that we do not know
- * (`why` says which); -ESRCH, -EPERM.
+ * 0; -ENOENT: no Python in there (`why` says what the process is); -EAGAIN: a runtime is there, but
+ * no interpreter in it (yet, or any more); -ENOTSUP: a CPython that we do not know (`why` says
+ * which); -ESRCH, -EPERM, -ENOMEM.
  */
 int python_find(struct remote *memory, int proc_fd, const struct python_judge *judge,
                 struct python_location *ret, struct failure *why);

@@ -1,5 +1,6 @@
-#define _GNU_SOURCE 1 /* strcasestr */
 /* Groups mappings into objects and ranks them by name. Opens nothing. */
+#define _GNU_SOURCE 1 /* strcasestr */
+
 #include "symbols/mapped_objects.h"
 
 #include "sampler/base/cleanup.h"
@@ -32,7 +33,8 @@ static bool mapping_anonymous(const struct mapping *mapping)
     return mapping->inode == 0 && (!*mapping->path || strncmp(mapping->path, "[anon:", 6) == 0);
 }
 
-/* How many mappings from `first` on are one object's: the same file onwards, and .bss right behind it. */
+/* How many mappings from `first` on are one object's: the same file onwards, and .bss right behind
+ * it. */
 static size_t run_length(const struct mapping *first, const struct mapping *end)
 {
     const struct mapping *last = first;

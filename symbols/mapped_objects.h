@@ -1,6 +1,6 @@
 /*
- * The objects that a process has mapped, in the order in which it pays to look for Python in them, and what
- * their names alone say about its version.
+ * The objects that a process has mapped, in the order in which it pays to look for Python in them,
+ * and what their names alone say about its version.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ struct mapped_object {
 long mapped_objects_list(const struct maps *maps, const char *executable,
                          struct mapped_object **ret);
 
-/* As PY_VERSION_HEX, from the last of "libpython3.8.so", "python3.8", "cpython-38", … in a path; 0: none. */
+/* As PY_VERSION_HEX, from the last of "libpython3.8.so", "cpython-38", … in a path; 0: none. */
 uint32_t version_of_path(const char *path);
 
-/* The same from whichever mapped path tells first: extension modules and their folders have it, too. */
+/* The same from whichever mapped path tells first: extension modules and their folders do. */
 uint32_t version_of_maps(const struct maps *maps);

@@ -1,6 +1,6 @@
 /*
- * Parses /proc/PID/maps. The text is untrusted: a line that does not make sense, or that goes back in
- * address, is left out, so that whoever uses the list may rely on its order.
+ * Parses /proc/PID/maps. The text is untrusted: a line that does not make sense, or that goes back
+ * in address, is left out, so that whoever uses the list may rely on its order.
  */
 #include "symbols/maps.h"
 

@@ -1,4 +1,4 @@
-/* The mappings of a process, parsed from the text of /proc/PID/maps, which is hostile like the rest. */
+/* The mappings of a process, from the text of /proc/PID/maps, which is hostile like the rest. */
 #pragma once
 
 #include "sampler/base/remote.h"
