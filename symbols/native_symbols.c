@@ -1,0 +1,247 @@
+#include "symbols/native_symbols.h"
+
+#include "sampler/base/cleanup.h"
+#include "sampler/base/error.h"
+#include "symbols/debug_file.h"
+#include "symbols/elf_file.h"
+#include "symbols/source_lines.h"
+#include "symbols/symbol_table.h"
+
+#include <string.h>
+
+enum {
+    ANSWER_COUNT = 1 << 13,  /* addresses remembered; a newer one takes an older one's place */
+    VDSO_LIMIT = 1 << 20,
+};
+
+/* An executable mapping and the object behind it, read when an address in it is first asked for. */
+struct module {
+    struct mapping mapping; /* `path` is our own copy */
+    struct elf_file *file;  /* NULL: none, or not readable */
+    struct elf_file *debug; /* separate debug file */
+    void *bytes;            /* of an object that is in no file */
+    remote_addr bias;
+    struct symbol_table symbols;
+    struct source_lines *lines;
+    uint64_t evaluator, evaluator_size; /* as the dynamic table alone tells */
+    struct module *next;
+};
+
+struct answer {
+    remote_addr ip; /* 0: free */
+    struct native_symbol symbol;
+    bool is_evaluator;
+};
+
+struct native_symbols {
+    struct remote *memory;
+    int proc_fd;
+    const struct maps *maps;
+    struct module *modules;
+    struct answer answers[ANSWER_COUNT];
+};
+
+static void module_free(struct module *module)
+{
+    source_lines_close(module->lines);
+    symbol_table_done(&module->symbols);
+    elf_file_close(module->debug);
+    elf_file_close(module->file);
+    free(module->bytes);
+    free((char *)module->mapping.path);
+    free(module);
+}
+
+DEFINE_CLEANUP(struct module *, module_free)
+
+/* The vdso is in no file, but an object like any other. */
+static bool mapping_is_object(const struct mapping *mapping)
+{
+    return mapping->inode || strcmp(mapping->path, "[vdso]") == 0;
+}
+
+static int module_open_memory(struct native_symbols *symbols, struct module *module)
+{
+    size_t size = module->mapping.end - module->mapping.start;
+    if (size > VDSO_LIMIT)
+        return -ENOENT;
+    module->bytes = malloc(size);
+    if (!module->bytes)
+        return -ENOMEM;
+    int error = remote_read(symbols->memory, module->mapping.start, module->bytes, size);
+    return error ? error : elf_file_open_bytes(module->bytes, size, &module->file);
+}
+
+static bool file_has_symtab(const struct elf_file *file)
+{
+    Elf *elf = elf_file_handle(file);
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        Elf64_Shdr *header = elf64_getshdr(section);
+        if (header && header->sh_type == SHT_SYMTAB)
+            return true;
+    }
+    return false;
+}
+
+/* What is missing afterwards stays missing: an object without readable symbols is an ordinary thing. */
+static void module_load(struct native_symbols *symbols, struct module *module)
+{
+    const struct mapping *mapping = &module->mapping;
+    int error = mapping->inode ? elf_file_open_mapping(symbols->proc_fd, mapping, &module->file)
+                               : module_open_memory(symbols, module);
+    if (error)
+        return;
+    if (elf_file_bias(module->file, mapping, &module->bias)) {
+        elf_file_close(TAKE_PTR(module->file));
+        return;
+    }
+    if (!file_has_symtab(module->file) && mapping->inode)
+        debug_file_open(symbols->proc_fd, mapping->path, module->file, &module->debug);
+    symbol_table_add(&module->symbols, elf_file_handle(module->file));
+    if (module->debug)
+        symbol_table_add(&module->symbols, elf_file_handle(module->debug));
+    symbol_table_sort(&module->symbols);
+    if (source_lines_open(elf_file_handle(module->file), &module->lines) && module->debug)
+        source_lines_open(elf_file_handle(module->debug), &module->lines);
+    elf_file_find_symbol(module->file, "_PyEval_EvalFrameDefault", &module->evaluator,
+                         &module->evaluator_size);
+}
+
+static bool mapping_same(const struct mapping *a, const struct mapping *b)
+{
+    return a->start == b->start && a->end == b->end && a->file_offset == b->file_offset &&
+           a->device == b->device && a->inode == b->inode && strcmp(a->path, b->path) == 0;
+}
+
+static struct module *module_new(struct native_symbols *symbols, const struct mapping *mapping)
+{
+    struct module *module CLEANUP(module_freep) = calloc(1, sizeof *module);
+    if (!module)
+        return NULL;
+    module->mapping = *mapping;
+    module->mapping.path = strdup(mapping->path);
+    if (!module->mapping.path)
+        return NULL;
+    module_load(symbols, module);
+    module->next = symbols->modules;
+    symbols->modules = module;
+    return TAKE_PTR(module);
+}
+
+static struct module *module_find(struct native_symbols *symbols, const struct mapping *mapping)
+{
+    for (struct module *module = symbols->modules; module; module = module->next)
+        if (module->mapping.start == mapping->start)
+            return module;
+    return module_new(symbols, mapping);
+}
+
+static bool name_begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* Compilers add ".cold", ".isra.0", ".lto_priv.1" and the like to the pieces of one function. CPython 3.14+
+ * built with tail calls has one function for each instruction (Python/ceval_macros.h). */
+static bool name_is_evaluator(const char *name)
+{
+    static const char loop[] = "_PyEval_EvalFrameDefault";
+    if (name_begins(name, loop))
+        return name[sizeof loop - 1] == '\0' || name[sizeof loop - 1] == '.';
+    return name_begins(name, "_TAIL_CALL_");
+}
+
+static void answer_fill(struct answer *answer, struct module *module, remote_addr ip)
+{
+    struct native_symbol *found = &answer->symbol;
+    uint64_t address = ip - module->bias;
+    *answer = (struct answer){ .ip = ip };
+    found->module = module->mapping.path;
+    found->offset = ip - module->mapping.start + module->mapping.file_offset;
+    if (!module->file)
+        return;
+    struct symbol *symbol = symbol_table_find(&module->symbols, address);
+    if (symbol) {
+        found->mangled = symbol->mangled;
+        found->name = symbol_readable(symbol);
+        found->offset = address - symbol->start;
+    }
+    if (module->lines)
+        source_lines_find(module->lines, address, &found->file, &found->line);
+    answer->is_evaluator = symbol ? name_is_evaluator(symbol->mangled)
+                                  : address - module->evaluator < module->evaluator_size;
+}
+
+/* NULL for an address in no mapping. What anonymous memory holds may change: it is not remembered. */
+static const struct answer *answer_find(struct native_symbols *symbols, remote_addr ip)
+{
+    static const struct answer nameless;
+    size_t slot = (ip * 0x9E3779B97F4A7C15u) >> (64 - 13);
+    struct answer *answer = &symbols->answers[slot];
+    if (ip && answer->ip == ip)
+        return answer;
+    const struct mapping *mapping = symbols->maps ? maps_find(symbols->maps, ip) : NULL;
+    if (!mapping)
+        return NULL;
+    struct module *module = mapping_is_object(mapping) ? module_find(symbols, mapping) : NULL;
+    if (!module)
+        return &nameless;
+    answer_fill(answer, module, ip);
+    return answer;
+}
+
+int native_symbols_find(struct native_symbols *symbols, remote_addr ip, struct native_symbol *ret)
+{
+    const struct answer *answer = answer_find(symbols, ip);
+    *ret = answer ? answer->symbol : (struct native_symbol){ 0 };
+    return answer ? 0 : -ENOENT;
+}
+
+bool native_symbols_is_evaluator(struct native_symbols *symbols, remote_addr ip)
+{
+    const struct answer *answer = answer_find(symbols, ip);
+    return answer && answer->is_evaluator;
+}
+
+int native_symbols_set_maps(struct native_symbols *symbols, const struct maps *maps)
+{
+    bool dropped = false;
+    symbols->maps = maps;
+    for (struct module **link = &symbols->modules; *link;) {
+        struct module *module = *link;
+        const struct mapping *mapping = maps_find(maps, module->mapping.start);
+        if (mapping && mapping_same(mapping, &module->mapping)) {
+            link = &module->next;
+            continue;
+        }
+        *link = module->next;
+        module_free(module);
+        dropped = true;
+    }
+    if (dropped)
+        memset(symbols->answers, 0, sizeof symbols->answers);
+    return 0;
+}
+
+int native_symbols_open(struct remote *memory, int proc_fd, struct native_symbols **ret)
+{
+    struct native_symbols *symbols = calloc(1, sizeof *symbols);
+    if (!symbols)
+        return -ENOMEM;
+    symbols->memory = memory;
+    symbols->proc_fd = proc_fd;
+    *ret = symbols;
+    return 0;
+}
+
+void native_symbols_close(struct native_symbols *symbols)
+{
+    if (!symbols)
+        return;
+    while (symbols->modules) {
+        struct module *module = symbols->modules;
+        symbols->modules = module->next;
+        module_free(module);
+    }
+    free(symbols);
+}
