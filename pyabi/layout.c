@@ -1,25 +1,25 @@
 /*
- * Chooses a release's layout and makes it the session's own: copied, overlaid with what the target tells
- * of itself, checked whole, once. What the target tells is hostile; what passed here is trusted from then
- * on. Reads no memory: the debug offsets come as bytes.
+ * Chooses a release's layout and makes it the session's own: copied, overlaid with what the target
+ * tells of itself, checked whole, once. What the target tells is hostile; what passed here is
+ * trusted from then on. Reads no memory: the debug offsets come as bytes.
  */
 #include "pyabi/layout.h"
 
 #include <string.h>
 
-#define FIELD(name, bytes) {#name, bytes},
+#define FIELD(name, bytes) { #name, bytes },
 #define LAYOUT_GROUP(group, FIELDS, limit)                                                         \
-    static const struct layout_field group##_fields[] = {FIELDS(FIELD){0}};
+    static const struct layout_field group##_fields[] = { FIELDS(FIELD){ 0 } };
 LAYOUT_GROUPS(LAYOUT_GROUP)
 #undef LAYOUT_GROUP
 #undef FIELD
 
 const struct layout_group layout_groups[] = {
 #define LAYOUT_GROUP(group, FIELDS, limit)                                                         \
-    {#group, offsetof(struct py_layout, group), limit, group##_fields},
+    { #group, offsetof(struct py_layout, group), limit, group##_fields },
     LAYOUT_GROUPS(LAYOUT_GROUP)
 #undef LAYOUT_GROUP
-    {0},
+        { 0 },
 };
 
 enum { GROUP_COUNT = sizeof(layout_groups) / sizeof(layout_groups[0]) - 1 };
@@ -32,14 +32,14 @@ const struct py_layout *const py_layouts[] = {
     NULL,
 };
 
-/* What the _Py_DebugOffsets of every release begin with (Include/internal/pycore_debug_offsets.h). */
+/* What every _Py_DebugOffsets begin with (CPython: Include/internal/pycore_debug_offsets.h). */
 struct debug_offsets_head {
     char cookie[8];
     uint64_t version; /* PY_VERSION_HEX */
     uint64_t free_threaded;
 };
 
-/* The part of PY_VERSION_HEX that says alpha, beta, candidate or final; before candidates, layouts move. */
+/* The level in PY_VERSION_HEX: what is before a candidate has a layout that still moved. */
 enum { RELEASE_CANDIDATE = 0xc };
 
 struct resolution {
@@ -88,9 +88,10 @@ static int head_check(const struct resolution *resolution)
     struct debug_offsets_head head;
 
     if (!resolution->table || resolution->table_size < layout->debug_offsets_size)
-        return failure_set(resolution->why, -EBADMSG,
-                           "Python %s: its debug offsets are %u bytes, and %zu of them could be read",
-                           layout->name, layout->debug_offsets_size, resolution->table_size);
+        return failure_set(
+            resolution->why, -EBADMSG,
+            "Python %s: its debug offsets are %u bytes, and %zu of them could be read",
+            layout->name, layout->debug_offsets_size, resolution->table_size);
     memcpy(&head, resolution->table, sizeof(head));
     if (head.version >> 24 != layout->major || (head.version >> 16 & 0xff) != layout->minor ||
         !!head.free_threaded != layout->free_threaded)
@@ -153,7 +154,8 @@ static int debug_offsets_overlay(struct resolution *resolution)
 {
     int error = head_check(resolution);
 
-    for (const struct debug_offset *row = resolution->layout.debug_offsets; !error && row->at; row++)
+    for (const struct debug_offset *row = resolution->layout.debug_offsets; !error && row->at;
+         row++)
         error = row_overlay(resolution, row);
     return error;
 }
@@ -214,7 +216,8 @@ int layout_resolve(const struct py_layout *release, const void *table, size_t ta
                    struct py_layout *ret, struct failure *why)
 {
     struct resolution resolution = {
-        .layout = *release, .table = table, .table_size = table_size, .why = why};
+        .layout = *release, .table = table, .table_size = table_size, .why = why
+    };
     int error = 0;
 
     memset(resolution.told_sizes, 0xff, sizeof(resolution.told_sizes));

@@ -1,8 +1,8 @@
 /*
  * Where things stand in the memory of one CPython release: offsets (present or absent) and shapes.
- * A release is one const `struct py_layout` in releases/. At attach the layout is copied, overlaid with
- * what the target's own _Py_DebugOffsets say (3.13+), checked once, and then never changes; readers
- * never compare versions.
+ * A release is one const `struct py_layout` in releases/. At attach the layout is copied, overlaid
+ * with what the target's own _Py_DebugOffsets say (3.13+), checked once, and then never changes;
+ * readers never compare versions.
  */
 #pragma once
 
@@ -19,7 +19,10 @@ struct py_offset {
     uint32_t plus_one;
 };
 
-#define AT(n) { (n) + 1 }
+#define AT(n)                                                                                      \
+    {                                                                                              \
+        (n) + 1                                                                                    \
+    }
 
 static inline bool offset_present(struct py_offset offset)
 {
@@ -45,12 +48,12 @@ enum line_table_shape {
     LINES_LOCATIONS, /* co_linetable, location entries: 3.11+ */
 };
 
-/* Where an instance keeps its attributes. */
+/* Where an instance keeps its attributes; distances are words before the object. */
 enum instance_shape {
-    INSTANCE_DICT_OFFSET,  /* tp_dictoffset alone: 3.8-3.10 */
-    INSTANCE_VALUES_BEFORE, /* 3.11: values pointer 4 words before the object, dict pointer 3 before */
-    INSTANCE_TAGGED_BEFORE, /* 3.12: one word 3 before; lowest bit set: values (word + 1 is the pointer) */
-    INSTANCE_VALUES_INLINE, /* 3.13+: values after basicsize, dict pointer `managed_dict_words` before */
+    INSTANCE_DICT_OFFSET,   /* tp_dictoffset alone: 3.8-3.10 */
+    INSTANCE_VALUES_BEFORE, /* pointer to the values 4 before, to the dict 3 before: 3.11 */
+    INSTANCE_TAGGED_BEFORE, /* one word 3 before; lowest bit set: the values, less one: 3.12 */
+    INSTANCE_VALUES_INLINE, /* values after basicsize, dict `managed_dict_words` before: 3.13+ */
 };
 
 enum integer_shape {
@@ -68,21 +71,29 @@ LAYOUT_GROUPS(LAYOUT_GROUP)
 #undef LAYOUT_GROUP
 
 /*
- * One number that the target itself tells: the word `at` bytes into its _Py_DebugOffsets is the value of
- * `field`; where `plus` or `minus` is not 0, the word there is added or taken away. A group's size is
- * told to be checked against, not to be used: its struct is longer than what we read of it. Rows of
- * fields that the release has not say nothing.
+ * One number that the target itself tells: the word `at` bytes into its _Py_DebugOffsets is the
+ * value of `field`; where `plus` or `minus` is not 0, the word there is added or taken away. A
+ * group's size is told to be checked against, not to be used: its struct is longer than what we
+ * read of it. Rows of fields that the release has not say nothing.
  */
 struct debug_offset {
-    uint16_t field; /* where in struct py_layout the struct py_offset, or the group's size, stands */
+    uint16_t
+        field; /* where in struct py_layout the struct py_offset, or the group's size, stands */
     uint16_t at, plus, minus;
 };
 
-#define TOLD(member, where) { .field = offsetof(struct py_layout, member), .at = (where) }
+#define TOLD(member, where)                                                                        \
+    {                                                                                              \
+        .field = offsetof(struct py_layout, member), .at = (where)                                 \
+    }
 #define TOLD_SUM(member, where, and_where)                                                         \
-    { .field = offsetof(struct py_layout, member), .at = (where), .plus = (and_where) }
+    {                                                                                              \
+        .field = offsetof(struct py_layout, member), .at = (where), .plus = (and_where)            \
+    }
 #define TOLD_DIFFERENCE(member, where, from_where)                                                 \
-    { .field = offsetof(struct py_layout, member), .at = (where), .minus = (from_where) }
+    {                                                                                              \
+        .field = offsetof(struct py_layout, member), .at = (where), .minus = (from_where)          \
+    }
 
 struct py_layout {
     const char *name; /* "3.13", "3.13t" */
@@ -98,23 +109,23 @@ struct py_layout {
     enum instance_shape instance;
     enum integer_shape integers;
 
-    uint8_t reference_tag_mask; /* low bits of a stack reference that are no address: 3 from 3.14, else 0 */
+    uint8_t reference_tag_mask; /* bits of a stack reference that are no address: 3 from 3.14 */
 
     /* Owner values of frames that are no Python function: bit n set for value n; 0 before 3.12. */
     uint8_t shim_owners;
     uint8_t highest_owner;
     uint8_t generator_owner; /* FRAME_OWNED_BY_GENERATOR */
-    int8_t executing;        /* value of frame.executing, or of generator.frame_state, while it runs */
+    int8_t executing; /* value of frame.executing, or of generator.frame_state, while it runs */
 
     uint8_t unicode_kind_shift; /* kind: 3 bits of unicode.state from here */
     uint8_t unicode_compact_shift;
     uint8_t unicode_ascii_shift;
 
-    uint8_t managed_dict_words; /* the managed dict pointer stands so many words before the object */
+    uint8_t managed_dict_words;      /* from the managed dict pointer to the object */
     uint32_t type_has_inline_values; /* tp_flags bit */
     uint32_t type_has_managed_dict;  /* tp_flags bit */
 
-    uint32_t debug_offsets_size;            /* sizeof _Py_DebugOffsets; 0 before 3.13 */
+    uint32_t debug_offsets_size;              /* sizeof _Py_DebugOffsets; 0 before 3.13 */
     const struct debug_offset *debug_offsets; /* ends with at == 0 */
 };
 
@@ -127,7 +138,7 @@ struct py_layout {
 /* Every known release, ends with NULL. */
 extern const struct py_layout *const py_layouts[];
 
-/* The groups and their fields as data, for who goes through all of them. Both end with a NULL name. */
+/* The groups and their fields, for who goes through all of them. Both end with a NULL name. */
 struct layout_field {
     const char *name;
     uint32_t width; /* 0: a place */
@@ -155,9 +166,10 @@ const char *layout_known_names(void);
 const struct py_layout *layout_find(unsigned major, unsigned minor, bool free_threaded);
 
 /*
- * Copies `release` into `*ret`, overlays the debug offsets in `table` (NULL where the release has none),
- * counts the groups' sizes, and checks every present field once: within its struct, aligned, apart from
- * the others. -EBADMSG names the release, the field and the value; -ENOTSUP is a pre-release.
+ * Copies `release` into `*ret`, overlays the debug offsets in `table` (NULL where the release has
+ * none), counts the groups' sizes, and checks every present field once: within its struct, aligned,
+ * apart from the others. -EBADMSG names the release, the field and the value; -ENOTSUP is a
+ * pre-release.
  */
 int layout_resolve(const struct py_layout *release, const void *table, size_t table_size,
                    struct py_layout *ret, struct failure *why);

@@ -27,6 +27,7 @@ const struct py_layout cpython_3_11 = {
     .gil = {
         .last_holder = AT(8),
         .locked = AT(16),
+        .end = AT(208),
     },
     .thread = {
         .prev = AT(0),

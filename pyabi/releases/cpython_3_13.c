@@ -60,7 +60,7 @@ const struct debug_offset debug_offsets_3_13[] = {
     TOLD(dict.size, 448),
     TOLD(dict.keys, 456),
     TOLD(dict.values, 464),
-    {0},
+    { 0 },
 };
 
 const struct py_layout cpython_3_13 = {
@@ -85,6 +85,7 @@ const struct py_layout cpython_3_13 = {
     .gil = {
         .last_holder = AT(8),
         .locked = AT(16),
+        .end = AT(208),
     },
     .thread = {
         .prev = AT(0),

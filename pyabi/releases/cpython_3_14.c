@@ -68,7 +68,7 @@ const struct debug_offset debug_offsets_3_14[] = {
     TOLD(generator.size, 664),
     TOLD(generator.frame_state, 688),
     TOLD(generator.frame_inline, 680),
-    {0},
+    { 0 },
 };
 
 const struct py_layout cpython_3_14 = {
@@ -94,6 +94,7 @@ const struct py_layout cpython_3_14 = {
     .gil = {
         .last_holder = AT(8),
         .locked = AT(16),
+        .end = AT(208),
     },
     .thread = {
         .prev = AT(0),

@@ -32,6 +32,7 @@ const struct py_layout cpython_3_14t = {
         .last_holder = AT(16),
         .locked = AT(24),
         .enabled = AT(0),
+        .end = AT(216),
     },
     .thread = {
         .prev = AT(0),

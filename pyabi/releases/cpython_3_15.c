@@ -78,7 +78,7 @@ const struct debug_offset debug_offsets_3_15[] = {
     TOLD(generator.size, 792),
     TOLD(generator.frame_state, 816),
     TOLD(generator.frame_inline, 808),
-    {0},
+    { 0 },
 };
 
 const struct py_layout cpython_3_15 = {
@@ -105,6 +105,7 @@ const struct py_layout cpython_3_15 = {
     .gil = {
         .last_holder = AT(8),
         .locked = AT(16),
+        .end = AT(208),
     },
     .thread = {
         .prev = AT(0),

@@ -1,0 +1,21 @@
+# The lines of a probe and of print_layout must be the same, in any order. Names each line that only one has.
+function(read_lines ret)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]+" lines "${text}")
+  set(${ret} ${lines} PARENT_SCOPE)
+endfunction()
+
+read_lines(headers ${probe})
+read_lines(ours ${print} ${release})
+set(only_headers ${headers})
+set(only_ours ${ours})
+list(REMOVE_ITEM only_headers ${ours})
+list(REMOVE_ITEM only_ours ${headers})
+list(LENGTH headers count)
+if(count LESS 70 OR only_headers OR only_ours)
+  list(JOIN only_headers "\n  " only_headers)
+  list(JOIN only_ours "\n  " only_ours)
+  message(FATAL_ERROR "${release}: ${count} lines from the headers\n"
+                      "only in the headers:\n  ${only_headers}\nonly in our layout:\n  ${only_ours}")
+endif()
+message("${release}: all ${count} lines agree")
