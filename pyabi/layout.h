@@ -24,6 +24,12 @@ struct py_offset {
         (n) + 1                                                                                    \
     }
 
+/* Present, but moved by patch releases: only what the target tells of it counts. */
+#define FROM_TARGET                                                                                \
+    {                                                                                              \
+        UINT32_MAX                                                                                 \
+    }
+
 static inline bool offset_present(struct py_offset offset)
 {
     return offset.plus_one != 0;

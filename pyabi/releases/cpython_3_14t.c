@@ -26,7 +26,7 @@ const struct py_layout cpython_3_14t = {
         .gc_collecting = AT(7600),
         .gil = AT(16),
         .code_generation = AT(8024),
-        .tlbc_generation = AT(17300),
+        .tlbc_generation = FROM_TARGET,
     },
     .gil = {
         .last_holder = AT(16),

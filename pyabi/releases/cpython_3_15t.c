@@ -27,7 +27,7 @@ const struct py_layout cpython_3_15t = {
         .gc_frame = AT(7520),
         .gil = AT(16),
         .code_generation = AT(7952),
-        .tlbc_generation = AT(17252),
+        .tlbc_generation = FROM_TARGET,
     },
     .gil = {
         .last_holder = AT(16),

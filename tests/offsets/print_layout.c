@@ -9,11 +9,17 @@
 static void group_print(struct py_layout *layout, const struct layout_group *group)
 {
     for (size_t i = 0; group->fields[i].name; i++) {
+        const struct py_offset from_target = FROM_TARGET;
         struct py_offset offset = *layout_offset(layout, group, i);
 
-        if (offset_present(offset))
-            printf("%s.%s %u %u\n", group->name, group->fields[i].name, offset_of(offset),
-                   group->fields[i].width);
+        if (!offset_present(offset))
+            continue;
+        printf("%s.%s ", group->name, group->fields[i].name);
+        if (offset.plus_one == from_target.plus_one)
+            printf("told ");
+        else
+            printf("%u ", offset_of(offset));
+        printf("%u\n", group->fields[i].width);
     }
 }
 

@@ -40,11 +40,15 @@ static bool row_is_size(const struct debug_offset *row)
     return false;
 }
 
+/* What a target would tell: the release's own number, or where it has none, any that can be. */
 static uint32_t row_value(const struct py_layout *layout, const struct debug_offset *row)
 {
+    const struct py_offset from_target = FROM_TARGET;
     struct py_offset offset;
 
     memcpy(&offset, (const char *)layout + row->field, sizeof(offset));
+    if (offset.plus_one == from_target.plus_one)
+        return 1 << 14;
     return offset_present(offset) ? offset_of(offset) : UINT32_MAX;
 }
 
@@ -162,6 +166,21 @@ static const struct layout_group *row_group(const struct debug_offset *row, size
         group++;
     *ret_index = (row->field - group->at) / sizeof(struct py_offset) - 1;
     return group;
+}
+
+static void a_field_only_the_target_knows_is_taken_from_it(void **state)
+{
+    const struct py_layout *release = layout_find(3, 14, true);
+    struct py_layout layout;
+    struct table table;
+
+    (void)state;
+    table_fill(&table, release);
+    assert_int_equal(table_resolve(release, &table, &layout, NULL), 0);
+    assert_int_equal(offset_of(layout.interp.tlbc_generation), 1 << 14);
+    layout = *release;
+    layout.debug_offsets = NULL;
+    assert_int_equal(layout_resolve(&layout, NULL, 0, &layout, NULL), -EBADMSG);
 }
 
 /* Each field that a release is told, told wrongly in each of the ways that can be seen. */
@@ -295,6 +314,7 @@ int main(void)
         cmocka_unit_test(every_release_accepts_its_own_numbers),
         cmocka_unit_test(a_size_is_the_end_of_the_furthest_field),
         cmocka_unit_test(what_the_target_tells_wins),
+        cmocka_unit_test(a_field_only_the_target_knows_is_taken_from_it),
         cmocka_unit_test(an_implausible_offset_is_refused_field_by_field),
         cmocka_unit_test(a_field_beyond_the_told_size_is_refused),
         cmocka_unit_test(two_fields_in_one_place_are_refused),
