@@ -14,18 +14,88 @@
 
 struct python; /* one CPython runtime in one process */
 
-/* Does a runtime that we know stand at that address? 0 and the version (as in PY_VERSION_HEX), -ENOTSUP with
+/*
+ * Does a runtime that we know stand at that address? 0 and the version (as in PY_VERSION_HEX), -ENOTSUP with
  * the version when it is a CPython that we do not know, -EBADMSG when it is none, -EFAULT, -ESRCH.
- * `version_hint` is what symbols or file names said, 0 when nothing did. */
+ * `version_hint` is what symbols or file names said, 0 when nothing did.
+ */
 int python_probe(struct remote *memory, remote_addr runtime, uint32_t version_hint,
                  uint32_t *ret_version);
 
 /* Offsets of `interpreters.head` in the runtimes that have no cookie, for a scan: ends with 0. */
 const uint32_t *python_head_offsets(void);
 
+/* `memory` is borrowed and must outlive it. */
 int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hint, struct python **ret,
                 struct failure *why);
 void python_close(struct python *python);
 
 /* "3.14.2" or "3.14.2t" (free-threaded) */
 const char *python_version_text(const struct python *python);
+
+/* ---- threads ---- */
+
+struct py_thread {
+    remote_addr state;       /* PyThreadState */
+    remote_addr interpreter; /* PyInterpreterState */
+    int64_t interpreter_id;
+    uint64_t ident;     /* threading.get_ident() */
+    uint64_t native_id; /* as the target's innermost PID namespace numbers it; 0: not found */
+    const char *name;   /* threading's; NULL: unknown. Lives until the next round */
+    bool holds_gil;
+    bool collecting;          /* runs the garbage collector */
+    remote_addr gil, gil_end; /* a futex in between is a wait for the GIL; 0 without a GIL */
+};
+
+/*
+ * Starts a round: all threads of all interpreters, the main interpreter's first. What earlier rounds returned
+ * may be gone afterwards. `main_id` is the process's id in its own PID namespace; before 3.11 it is what
+ * tells where in the C library's thread struct the kernel's id stands. Threads may be running: a list that
+ * changes under the walk is -EAGAIN. Returns the count; the array is borrowed until the next round.
+ */
+int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret);
+
+/* Fills in the names, which the list leaves out because they cost more reads. Missing names are no error. */
+void python_name_threads(struct python *python);
+
+/* ---- stacks ---- */
+
+struct view;
+struct code_entry;
+
+struct py_frame {
+    remote_addr address;
+    struct code_entry *code; /* until the next round */
+    int64_t offset;          /* bytes into the code; -1: not started */
+    bool is_entry;           /* the outermost frame of one run of the C evaluation loop */
+    remote_addr anchor;      /* an address in that run's part of the C stack; 0: unknown */
+};
+
+struct py_stack {
+    const struct py_frame *frames; /* innermost first, until the next read */
+    size_t count;
+    bool truncated; /* deeper than FRAMES_MAX */
+};
+
+#define FRAMES_MAX ((size_t)200000)
+
+/* What the caller knows about the thread while it is read. */
+enum py_moment {
+    MOMENT_STILL,   /* paused, or proven not to have run: one look is enough */
+    MOMENT_RUNNING, /* two looks that must agree, and every frame must be alive */
+};
+
+/*
+ * The Python frames of one thread. `view` carries the prediction from one read of the same thread to the next.
+ * -EAGAIN: torn (also a thread paused in the middle of a call); -EBADMSG, -EFAULT: likewise, where bytes made
+ * no sense; -ESRCH. Never a stack that is known to be wrong.
+ */
+int python_read_stack(struct python *python, const struct py_thread *thread, struct view *view,
+                      enum py_moment moment, struct py_stack *ret);
+
+/* Name, file, line, column (0: unknown) of a frame, texts until the next round. */
+struct py_place {
+    const char *name, *file;
+    int line, column;
+};
+struct py_place python_frame_place(const struct python *python, const struct py_frame *frame);

@@ -52,3 +52,12 @@ struct thread_event {
     size_t frame_count;
     const char *error; /* NULL, or why the frames are missing or incomplete */
 };
+
+/* All threads of one process, once. */
+struct dump_event {
+    pid_t pid;
+    const char *command; /* how it was started, cut */
+    const char *python;  /* "3.13.1", "3.14.0t" */
+    const struct thread_event *threads;
+    size_t thread_count;
+};

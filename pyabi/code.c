@@ -1,0 +1,290 @@
+#include "pyabi/code.h"
+
+#include "pyabi/strings.h"
+#include "sampler/base/cleanup.h"
+
+#include <string.h>
+
+enum {
+    FIRST_SLOTS = 1 << 10,
+    LINE_TABLE_LIMIT = 64 << 20,
+};
+
+struct code_cache {
+    const struct py_layout *layout;
+    struct intern *texts;
+    struct code_entry **slots; /* open addressing by address */
+    size_t slot_count;         /* a power of two */
+    size_t count;
+    remote_addr code_type; /* PyCode_Type, learnt from the first object whose type is named so */
+};
+
+static void entry_free(struct code_entry *entry)
+{
+    if (!entry)
+        return;
+    free(entry->line_table);
+    free(entry);
+}
+
+DEFINE_CLEANUP(struct code_entry *, entry_free)
+
+int code_cache_new(const struct py_layout *layout, struct intern *texts, struct code_cache **ret)
+{
+    struct code_cache *cache = calloc(1, sizeof *cache);
+    struct code_entry **slots = calloc(FIRST_SLOTS, sizeof *slots);
+    if (!cache || !slots) {
+        free(cache);
+        free(slots);
+        return -ENOMEM;
+    }
+    cache->layout = layout;
+    cache->texts = texts;
+    cache->slots = slots;
+    cache->slot_count = FIRST_SLOTS;
+    *ret = cache;
+    return 0;
+}
+
+void code_cache_empty(struct code_cache *cache)
+{
+    for (size_t i = 0; i < cache->slot_count; i++) {
+        entry_free(cache->slots[i]);
+        cache->slots[i] = NULL;
+    }
+    cache->count = 0;
+}
+
+void code_cache_free(struct code_cache *cache)
+{
+    if (!cache)
+        return;
+    code_cache_empty(cache);
+    free(cache->slots);
+    free(cache);
+}
+
+size_t code_cache_count(const struct code_cache *cache)
+{
+    return cache->count;
+}
+
+static struct code_entry **entry_slot(struct code_cache *cache, remote_addr address)
+{
+    size_t slot = (address >> 4) * 0x9E3779B97F4A7C15u >> 32 & (cache->slot_count - 1);
+    while (cache->slots[slot] && cache->slots[slot]->address != address)
+        slot = (slot + 1) & (cache->slot_count - 1);
+    return &cache->slots[slot];
+}
+
+static int slots_grow(struct code_cache *cache)
+{
+    size_t old_count = cache->slot_count;
+    struct code_entry **old = cache->slots;
+    struct code_entry **slots = calloc(2 * old_count, sizeof *slots);
+    if (!slots)
+        return -ENOMEM;
+    cache->slots = slots;
+    cache->slot_count = 2 * old_count;
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i])
+            *entry_slot(cache, old[i]->address) = old[i];
+    free(old);
+    return 0;
+}
+
+/* ---- what a code object's head says ---- */
+
+static size_t identity_size(const struct py_layout *layout)
+{
+    return offset_of(layout->code.line_table) + 8 - offset_of(layout->code.argcount);
+}
+
+static uint64_t head_word(const struct py_layout *layout, const uint8_t *head, struct py_offset field)
+{
+    uint64_t value;
+    memcpy(&value, head + offset_of(field) - offset_of(layout->code.argcount), sizeof value);
+    return value;
+}
+
+static int32_t head_int(const struct py_layout *layout, const uint8_t *head, struct py_offset field)
+{
+    return (int32_t)head_word(layout, head, field);
+}
+
+/* Names are compared by content where code objects carry no version: length, hash and first bytes. */
+static bool names_same(struct code_cache *cache, struct view *view, struct remote *source,
+                       const uint8_t *head, uint8_t (*names)[48], bool learn)
+{
+    const struct py_layout *layout = cache->layout;
+    const remote_addr objects[2] = { head_word(layout, head, layout->code.name),
+                                     head_word(layout, head, layout->code.filename) };
+    if (offset_present(layout->code.version))
+        return true;
+    for (unsigned i = 0; i < 2; i++) {
+        int error = 0;
+        remote_addr at = objects[i] + offset_of(layout->unicode.length);
+        const void *now = view_fetch(view, source, PIECE_CODE, at, sizeof names[i], &error);
+        if (now && learn)
+            memcpy(names[i], now, sizeof names[i]);
+        else if (!now || memcmp(names[i], now, sizeof names[i]) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- reading one for the first time ---- */
+
+static int type_check(struct code_cache *cache, struct remote *source, remote_addr address)
+{
+    const struct py_layout *layout = cache->layout;
+    remote_addr type = 0, name = 0;
+    char text[8] = "";
+    int error = remote_read(source, address + offset_of(layout->object.type), &type, sizeof type);
+    if (error)
+        return error;
+    if (cache->code_type)
+        return type == cache->code_type ? 0 : -EBADMSG;
+    if (remote_read(source, type + offset_of(layout->type.name), &name, sizeof name) ||
+        remote_read(source, name, text, 5) || strcmp(text, "code") != 0)
+        return -EBADMSG;
+    cache->code_type = type;
+    return 0;
+}
+
+/* The interpreter's own trampolines are code objects without any names. */
+static int texts_read(struct code_cache *cache, struct remote *source, const uint8_t *head,
+                      struct code_entry *entry)
+{
+    const struct py_layout *layout = cache->layout;
+    struct py_offset name_field =
+        offset_present(layout->code.qualname) ? layout->code.qualname : layout->code.name;
+    remote_addr name = head_word(layout, head, name_field);
+    remote_addr filename = head_word(layout, head, layout->code.filename);
+    AUTO_FREE char *name_text = NULL;
+    AUTO_FREE char *filename_text = NULL;
+
+    if (!name || !filename) {
+        entry->internal = true;
+        return 0;
+    }
+    int error = string_read(source, layout, name, &name_text);
+    if (!error)
+        error = string_read(source, layout, filename, &filename_text);
+    if (error)
+        return error;
+    entry->name = intern_text(cache->texts, name_text);
+    entry->filename = intern_text(cache->texts, filename_text);
+    return entry->name && entry->filename ? 0 : -ENOMEM;
+}
+
+static uint32_t frame_words(const struct py_layout *layout, const uint8_t *head)
+{
+    if (offset_present(layout->code.framesize))
+        return (uint32_t)head_int(layout, head, layout->code.framesize);
+    if (offset_present(layout->code.nlocalsplus))
+        return (uint32_t)(head_int(layout, head, layout->code.nlocalsplus) +
+                          head_int(layout, head, layout->code.stacksize)) +
+               offset_of(layout->frame.localsplus) / 8;
+    return 0;
+}
+
+/* The inline bytecode's bytes; 0 where it is an object of its own. */
+static uint64_t bytecode_size(const struct py_layout *layout, struct remote *source,
+                              remote_addr address)
+{
+    uint64_t units = 0;
+    if (!offset_present(layout->code.bytecode_inline) ||
+        remote_read(source, address + offset_of(layout->object.var_size), &units, sizeof units))
+        return 0;
+    return 2 * units;
+}
+
+static int entry_read(struct code_cache *cache, struct remote *source, remote_addr address,
+                      const uint8_t *head, struct code_entry **ret)
+{
+    const struct py_layout *layout = cache->layout;
+    CLEANUP(entry_freep) struct code_entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return -ENOMEM;
+    int error = type_check(cache, source, address);
+    if (!error)
+        error = texts_read(cache, source, head, entry);
+    if (!error && !entry->internal)
+        error = bytes_read(source, layout, head_word(layout, head, layout->code.line_table),
+                           LINE_TABLE_LIMIT, &entry->line_table, &entry->line_table_size);
+    if (error)
+        return error;
+    entry->address = address;
+    entry->first_line = head_int(layout, head, layout->code.firstlineno);
+    entry->frame_words = frame_words(layout, head);
+    entry->bytecode_size = bytecode_size(layout, source, address);
+    memcpy(entry->identity, head, identity_size(layout));
+    for (size_t i = 0; i < sizeof entry->recent / sizeof *entry->recent; i++)
+        entry->recent[i].offset = INT64_MIN;
+    *ret = TAKE_PTR(entry);
+    return 0;
+}
+
+static bool entry_is_current(struct code_cache *cache, struct view *view, struct remote *source,
+                             struct code_entry *entry, const uint8_t *head)
+{
+    return memcmp(entry->identity, head, identity_size(cache->layout)) == 0 &&
+           names_same(cache, view, source, head, entry->names, false);
+}
+
+int code_cache_find(struct code_cache *cache, struct view *view, struct remote *source,
+                    remote_addr address, uint64_t generation, struct code_entry **ret)
+{
+    const struct py_layout *layout = cache->layout;
+    struct code_entry **slot = entry_slot(cache, address);
+    if (*slot && generation && (*slot)->generation == generation) {
+        *ret = *slot;
+        return 0;
+    }
+    int error = -EBADMSG;
+    if (!address || identity_size(layout) > sizeof (*slot)->identity)
+        return error;
+    uint8_t head[sizeof (*slot)->identity];
+    const void *now = view_fetch(view, source, PIECE_CODE, address + offset_of(layout->code.argcount),
+                                 identity_size(layout), &error);
+    if (!now)
+        return error;
+    memcpy(head, now, identity_size(layout));
+
+    if (!*slot || !entry_is_current(cache, view, source, *slot, head)) {
+        struct code_entry *entry = NULL;
+        if (2 * cache->count >= cache->slot_count) {
+            error = slots_grow(cache);
+            if (error)
+                return error;
+            slot = entry_slot(cache, address);
+        }
+        error = entry_read(cache, source, address, head, &entry);
+        if (error)
+            return error;
+        names_same(cache, view, source, head, entry->names, true);
+        cache->count += *slot == NULL;
+        entry_free(*slot);
+        *slot = entry;
+    }
+    (*slot)->generation = generation;
+    *ret = *slot;
+    return 0;
+}
+
+struct code_position code_find_position(const struct py_layout *layout, struct code_entry *code,
+                                        int64_t offset)
+{
+    size_t memo = (size_t)(offset / 2) % (sizeof code->recent / sizeof *code->recent);
+    if (code->recent[memo].offset == offset)
+        return code->recent[memo].position;
+
+    struct code_position position = { 0 };
+    if (lines_find(layout->lines, code->line_table, code->line_table_size, code->first_line, offset,
+                   &position))
+        position = (struct code_position){ 0 };
+    code->recent[memo].offset = offset;
+    code->recent[memo].position = position;
+    return position;
+}

@@ -1,0 +1,49 @@
+/*
+ * Code objects, read once and recognised again: an entry is used only when the bytes that make up the object's
+ * identity (from argcount to line table, with its own never repeated version from 3.12 on, with the texts of its
+ * names before) are those of the moment. So an entry is never stale, without a generation counter.
+ */
+#pragma once
+
+#include "pyabi/layout.h"
+#include "pyabi/lines.h"
+#include "pyabi/view.h"
+#include "sampler/base/intern.h"
+
+struct code_entry {
+    remote_addr address;
+    const char *name;     /* qualified on 3.11+; interned; NULL: unreadable */
+    const char *filename; /* interned; NULL: unreadable */
+    int first_line;
+    uint32_t frame_words; /* of a frame in the data stack; 0 where frames are heap objects */
+    uint64_t bytecode_size; /* 0: unknown */
+    bool internal;        /* a trampoline of the interpreter's own, no code of anybody */
+    /* private from here */
+    uint64_t generation;
+    uint8_t *line_table;
+    size_t line_table_size;
+    uint8_t identity[192], names[2][48];
+    struct {
+        int64_t offset;
+        struct code_position position;
+    } recent[8];
+};
+
+struct code_cache;
+
+int code_cache_new(const struct py_layout *layout, struct intern *texts, struct code_cache **ret);
+void code_cache_free(struct code_cache *cache);
+void code_cache_empty(struct code_cache *cache);
+size_t code_cache_count(const struct code_cache *cache);
+
+/*
+ * The entry of a code object that is alive at this moment. `source` is for what was not predicted. `generation`
+ * counts freed code objects (3.14+); while it stays the same an entry needs no other proof; 0 when there is none.
+ * The entry lives until the cache is emptied or the object's address gets another identity. 0, -EBADMSG, -EFAULT, …
+ */
+int code_cache_find(struct code_cache *cache, struct view *view, struct remote *source,
+                    remote_addr address, uint64_t generation, struct code_entry **ret);
+
+/* Line and column of the instruction so many bytes into the code; -1 is "not started yet". */
+struct code_position code_find_position(const struct py_layout *layout, struct code_entry *code,
+                                        int64_t offset);

@@ -1,0 +1,447 @@
+/*
+ * From a thread state to its Python frames. The thread may be running: every rule below that a whole stack keeps
+ * is checked, and what breaks one is torn, never shown.
+ */
+#include "pyabi/field.h"
+#include "pyabi/python.h"
+#include "sampler/base/cleanup.h"
+
+#include <string.h>
+
+enum {
+    CHUNK_SIZE_MAX = 64 << 20,
+    CHUNK_COUNT_MAX = 1 << 14,
+    CHUNK_SLACK = 1024, /* predicted beyond the present top: the next stack may be deeper */
+};
+
+struct walk {
+    struct python *python;
+    const struct py_layout *layout;
+    const struct py_thread *thread;
+    struct view *view;
+    struct remote *source;
+    remote_addr head;   /* the innermost frame */
+    remote_addr cframe; /* 3.10-3.12: the innermost C frame's record; else 0 */
+    size_t lead;        /* bytes before a frame that tell of its generator */
+    uint64_t generation;
+    bool truncated;
+};
+
+/* ---- where the stack begins ---- */
+
+static int head_read(struct walk *walk)
+{
+    const struct py_layout *layout = walk->layout;
+    int error = 0;
+    const uint8_t *state = view_fetch(walk->view, walk->source, PIECE_THREAD, walk->thread->state,
+                                      layout->thread.size, &error);
+    if (!state)
+        return error;
+    if (offset_present(layout->thread.cframe))
+        walk->cframe = field_address(state, layout->thread.cframe);
+    if (offset_present(layout->thread.frame)) {
+        walk->head = field_address(state, layout->thread.frame);
+        return 0;
+    }
+    const uint8_t *cframe = view_fetch(walk->view, walk->source, PIECE_THREAD, walk->cframe,
+                                       layout->cframe.size, &error);
+    if (!cframe)
+        return error;
+    walk->head = field_address(cframe, layout->cframe.current_frame);
+    return 0;
+}
+
+/* The counter that moves when a code object is freed: while it stands, cached code needs no other proof. */
+static int generation_read(struct walk *walk)
+{
+    int error = 0;
+    if (!offset_present(walk->layout->interp.code_generation))
+        return 0;
+    remote_addr at = walk->thread->interpreter + offset_of(walk->layout->interp.code_generation);
+    const void *bytes = view_fetch(walk->view, walk->source, PIECE_THREAD, at, 8, &error);
+    if (!bytes)
+        return error;
+    memcpy(&walk->generation, bytes, 8);
+    walk->generation++; /* the target's first generation is 0, which means "none" to the cache */
+    return 0;
+}
+
+/* Live bytes of an older chunk, as its own header says; 0 when that makes no sense. */
+static size_t older_chunk_size(struct walk *walk, remote_addr chunk)
+{
+    const struct py_layout *layout = walk->layout;
+    uint8_t copy[64];
+    const uint8_t *header = view_find(walk->view, chunk, layout->chunk.size);
+    if (!header) {
+        if (layout->chunk.size > sizeof copy ||
+            remote_read(walk->source, chunk, copy, layout->chunk.size))
+            return 0;
+        header = copy;
+    }
+    uint64_t top = field_u64(header, layout->chunk.top);
+    return top > CHUNK_SIZE_MAX / 8 ? 0 : offset_of(layout->chunk.data) + 8 * (size_t)top;
+}
+
+/*
+ * The chunks of the data stack that are not yet among the view's pieces, each in one read. Only a help: frames that
+ * are not found in a chunk are read one by one, so nothing here is an error.
+ */
+static void chunks_fetch(struct walk *walk)
+{
+    const struct py_layout *layout = walk->layout;
+    const uint8_t *state = view_find(walk->view, walk->thread->state, layout->thread.size);
+    if (!state || !offset_present(layout->thread.datastack_chunk))
+        return;
+    remote_addr chunk = field_address(state, layout->thread.datastack_chunk);
+    remote_addr top = field_address(state, layout->thread.datastack_top);
+    size_t size = top > chunk && top - chunk < CHUNK_SIZE_MAX ? (size_t)(top - chunk) : 0;
+
+    for (unsigned i = 0; chunk && size >= layout->chunk.size && i < CHUNK_COUNT_MAX; i++) {
+        int error = 0;
+        const uint8_t *header = view_find(walk->view, chunk, size);
+        if (!header && i == 0)
+            header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size + CHUNK_SLACK, &error);
+        if (!header)
+            header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size, &error);
+        if (!header)
+            return;
+        chunk = field_address(header, layout->chunk.previous);
+        size = chunk ? older_chunk_size(walk, chunk) : 0;
+    }
+}
+
+/* ---- one frame ---- */
+
+static uint64_t position_read(const struct py_layout *layout, const uint8_t *bytes)
+{
+    if (offset_present(layout->frame.instruction))
+        return field_u64(bytes, layout->frame.instruction);
+    return field_u32(bytes, layout->frame.position);
+}
+
+/* A frame that runs belongs to a frame object or generator that says so. */
+static bool frame_is_executing(const struct walk *walk, const uint8_t *bytes, uint8_t owner)
+{
+    const struct py_layout *layout = walk->layout;
+    if (offset_present(layout->frame.executing))
+        return (int8_t)bytes[offset_of(layout->frame.executing)] == layout->executing;
+    if (walk->lead && owner == layout->generator_owner)
+        return (int8_t)bytes[-(ptrdiff_t)walk->lead] == layout->executing;
+    return true;
+}
+
+static const uint8_t *frame_bytes(struct walk *walk, remote_addr address, int *ret_error)
+{
+    size_t size = walk->lead + walk->layout->frame.size;
+    const uint8_t *bytes = view_fetch(walk->view, walk->source, PIECE_FRAME, address - walk->lead, size,
+                                      ret_error);
+    return bytes ? bytes + walk->lead : NULL;
+}
+
+static int frame_read(struct walk *walk, remote_addr address, struct walked_frame *ret)
+{
+    const struct py_layout *layout = walk->layout;
+    int error = 0;
+    if (address % 8)
+        return -EBADMSG;
+    const uint8_t *bytes = frame_bytes(walk, address, &error);
+    if (!bytes)
+        return error;
+    *ret = (struct walked_frame){ .address = address };
+    ret->previous = field_address(bytes, layout->frame.previous);
+    ret->code = field_address(bytes, layout->frame.code) & ~(remote_addr)layout->reference_tag_mask;
+    ret->position = position_read(layout, bytes);
+    if (offset_present(layout->frame.tlbc_index))
+        ret->tlbc_index = field_u32(bytes, layout->frame.tlbc_index);
+    if (offset_present(layout->frame.is_entry))
+        ret->is_entry = bytes[offset_of(layout->frame.is_entry)];
+    else if (!layout->shim_owners)
+        ret->is_entry = true;
+    if (offset_present(layout->frame.owner))
+        ret->owner = bytes[offset_of(layout->frame.owner)];
+    ret->is_shim = layout->shim_owners >> ret->owner & 1;
+    if (ret->owner > layout->highest_owner)
+        return -EBADMSG;
+    return ret->is_shim || frame_is_executing(walk, bytes, ret->owner) ? 0 : -EAGAIN;
+}
+
+/* ---- the chain ---- */
+
+static int chain_walk(struct walk *walk)
+{
+    struct python *python = walk->python;
+    python->walked_count = 0;
+    for (remote_addr at = walk->head; at;) {
+        if (python->walked_count == FRAMES_MAX) {
+            walk->truncated = true;
+            return 0;
+        }
+        int error = array_reserve(&python->walked, &python->walked_capacity,
+                                  python->walked_count + 1, sizeof *python->walked);
+        struct walked_frame *frame = &python->walked[python->walked_count];
+        if (!error)
+            error = frame_read(walk, at, frame);
+        if (error)
+            return error;
+        python->walked_count++;
+        if (frame->previous == at)
+            return -EBADMSG;
+        at = frame->previous;
+    }
+    return 0;
+}
+
+/* A whole chain ends where an evaluation of the C loop began; a frame that is half linked does not. */
+static int chain_end_check(const struct walk *walk)
+{
+    const struct python *python = walk->python;
+    if (!python->walked_count || walk->truncated)
+        return 0;
+    const struct walked_frame *last = &python->walked[python->walked_count - 1];
+    bool ends = walk->layout->shim_owners ? last->is_shim : last->is_entry;
+    return ends ? 0 : -EAGAIN;
+}
+
+/* A shim stands on the C stack, in the part of the evaluation that it began. */
+static void anchors_from_shims(struct python *python)
+{
+    for (size_t i = 1; i < python->walked_count; i++) {
+        struct walked_frame *inner = &python->walked[i - 1];
+        if (python->walked[i].is_shim && !inner->is_shim) {
+            inner->is_entry = true;
+            inner->anchor = python->walked[i].address;
+        }
+    }
+}
+
+/* Each evaluation keeps a record on the C stack, and the records are a chain of their own. */
+static void anchors_from_cframes(struct walk *walk)
+{
+    struct python *python = walk->python;
+    remote_addr cframe = walk->cframe;
+    for (size_t i = 0; i < python->walked_count && cframe; i++) {
+        if (!python->walked[i].is_entry)
+            continue;
+        python->walked[i].anchor = cframe;
+        remote_addr field = cframe + offset_of(walk->layout->cframe.previous);
+        if (remote_read(walk->source, field, &cframe, sizeof cframe))
+            return;
+    }
+}
+
+/* ---- code ---- */
+
+/* Where a thread of a free-threaded build has its own copy of the bytecode. 0 when it makes no sense. */
+static remote_addr tlbc_start(struct walk *walk, const struct walked_frame *frame)
+{
+    const struct py_layout *layout = walk->layout;
+    remote_addr array = 0, start = 0;
+    uint64_t size = 0;
+    if (remote_read(walk->source, frame->code + offset_of(layout->code.tlbc), &array, 8) || !array ||
+        remote_read(walk->source, array + offset_of(layout->tlbc.array_size), &size, 8) ||
+        frame->tlbc_index >= size)
+        return 0;
+    remote_addr entry = array + offset_of(layout->tlbc.entries) + 8 * (remote_addr)frame->tlbc_index;
+    return remote_read(walk->source, entry, &start, 8) ? 0 : start;
+}
+
+static int offset_find(struct walk *walk, struct walked_frame *frame)
+{
+    const struct py_layout *layout = walk->layout;
+    if (layout->position <= POSITION_LAST_UNIT) {
+        int32_t last = (int32_t)frame->position;
+        frame->offset = layout->position == POSITION_LAST_UNIT ? 2 * (int64_t)last : last;
+        return last < -1 ? -EBADMSG : 0;
+    }
+    remote_addr start = frame->code + offset_of(layout->code.bytecode_inline);
+    if (frame->tlbc_index)
+        start = tlbc_start(walk, frame);
+    frame->offset = (int64_t)(frame->position - start);
+    if (!start || frame->offset < -2 || (frame->entry->bytecode_size &&
+                                         frame->offset > (int64_t)frame->entry->bytecode_size))
+        return -EBADMSG;
+    return 0;
+}
+
+static int codes_resolve(struct walk *walk)
+{
+    struct python *python = walk->python;
+    for (size_t i = 0; i < python->walked_count; i++) {
+        struct walked_frame *frame = &python->walked[i];
+        if (frame->is_shim)
+            continue;
+        int error = code_cache_find(python->codes, walk->view, walk->source, frame->code,
+                                    walk->generation, &frame->entry);
+        if (!error && !frame->entry->internal)
+            error = offset_find(walk, frame);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/*
+ * Frames that a thread owns lie one behind the other in the data stack: each begins where the next outer one of
+ * them in the same chunk ends. A link left over from an earlier call does not keep to that.
+ */
+static int data_stack_check(const struct walk *walk)
+{
+    const struct python *python = walk->python;
+    const struct walked_frame *inner = NULL;
+    if (!offset_present(walk->layout->thread.datastack_chunk))
+        return 0;
+    for (size_t i = 0; i < python->walked_count; i++) {
+        const struct walked_frame *outer = &python->walked[i];
+        if (outer->is_shim || outer->owner != 0)
+            continue;
+        remote_addr end = outer->address + 8 * (remote_addr)outer->entry->frame_words;
+        if (inner && inner->address > outer->address && inner->address < end)
+            return -EAGAIN;
+        inner = outer;
+    }
+    return 0;
+}
+
+/* ---- two looks ---- */
+
+static bool head_unmoved(const struct walk *walk)
+{
+    const struct py_layout *layout = walk->layout;
+    const uint8_t *state = view_find_again(walk->view, walk->thread->state, layout->thread.size);
+    if (!state)
+        return false;
+    if (offset_present(layout->thread.frame))
+        return field_address(state, layout->thread.frame) == walk->head;
+    const uint8_t *cframe = view_find_again(walk->view, walk->cframe, layout->cframe.size);
+    return cframe && field_address(state, layout->thread.cframe) == walk->cframe &&
+           field_address(cframe, layout->cframe.current_frame) == walk->head;
+}
+
+/* The innermost frame may have gone on within its code; the others may not. */
+static bool frame_unmoved(const struct walk *walk, const struct walked_frame *frame, bool innermost)
+{
+    const struct py_layout *layout = walk->layout;
+    const uint8_t *bytes = view_find_again(walk->view, frame->address - walk->lead,
+                                           walk->lead + layout->frame.size);
+    if (!bytes)
+        return false;
+    bytes += walk->lead;
+    return field_address(bytes, layout->frame.previous) == frame->previous &&
+           (field_address(bytes, layout->frame.code) & ~(remote_addr)layout->reference_tag_mask) ==
+               frame->code &&
+           (innermost || position_read(layout, bytes) == frame->position);
+}
+
+/* A frame that has returned keeps its bytes but has its stack pointer put back; one that runs has it taken. */
+static bool innermost_alive(struct walk *walk)
+{
+    const struct py_layout *layout = walk->layout;
+    if (!offset_present(layout->frame.stacktop) || !walk->python->walked_count)
+        return true;
+    int error = 0;
+    const uint8_t *bytes = frame_bytes(walk, walk->head, &error);
+    return bytes && (int32_t)field_u32(bytes, layout->frame.stacktop) == -1;
+}
+
+static int moment_check(struct walk *walk)
+{
+    struct python *python = walk->python;
+    if (!innermost_alive(walk))
+        return -EAGAIN;
+    if (view_has_grown(walk->view)) {
+        int error = view_read_again(walk->view, python->memory);
+        if (error)
+            return error;
+    }
+    if (!head_unmoved(walk))
+        return -EAGAIN;
+    bool innermost = true;
+    for (size_t i = 0; i < python->walked_count; i++) {
+        if (!frame_unmoved(walk, &python->walked[i], innermost))
+            return -EAGAIN;
+        innermost = innermost && python->walked[i].is_shim;
+    }
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int stack_publish(struct walk *walk, struct py_stack *ret)
+{
+    struct python *python = walk->python;
+    size_t count = 0;
+    int error = array_reserve(&python->frames, &python->frame_capacity, python->walked_count + 1,
+                              sizeof *python->frames);
+    if (error)
+        return error;
+    for (size_t i = 0; i < python->walked_count; i++) {
+        const struct walked_frame *walked = &python->walked[i];
+        if (walked->is_shim)
+            continue;
+        if (walked->entry->internal) {
+            /* a trampoline that began an evaluation hands that on to the frame it called */
+            if (walked->is_entry && count) {
+                python->frames[count - 1].is_entry = true;
+                python->frames[count - 1].anchor = walked->anchor;
+            }
+            continue;
+        }
+        python->frames[count++] = (struct py_frame){
+            walked->address, walked->entry, walked->offset, walked->is_entry, walked->anchor,
+        };
+    }
+    *ret = (struct py_stack){ python->frames, count, walk->truncated };
+    return 0;
+}
+
+static size_t generator_lead(const struct py_layout *layout)
+{
+    if (!offset_present(layout->generator.frame_inline))
+        return 0;
+    return offset_of(layout->generator.frame_inline) - offset_of(layout->generator.frame_state);
+}
+
+int python_read_stack(struct python *python, const struct py_thread *thread, struct view *view,
+                      enum py_moment moment, struct py_stack *ret)
+{
+    page_cache_forget(python->pages);
+    struct walk walk = {
+        .python = python,
+        .layout = &python->layout,
+        .thread = thread,
+        .view = view,
+        .source = page_cache_remote(python->pages),
+        .lead = generator_lead(&python->layout),
+    };
+    int error = view_refill(view, python->memory, moment == MOMENT_RUNNING ? 2 : 1);
+    if (!error)
+        error = head_read(&walk);
+    if (!error)
+        error = generation_read(&walk);
+    if (error)
+        return error;
+    chunks_fetch(&walk);
+    error = chain_walk(&walk);
+    if (!error)
+        error = chain_end_check(&walk);
+    if (!error)
+        error = codes_resolve(&walk);
+    if (!error)
+        error = data_stack_check(&walk);
+    if (!error && moment == MOMENT_RUNNING)
+        error = moment_check(&walk);
+    if (error)
+        return error;
+    if (python->layout.shim_owners)
+        anchors_from_shims(python);
+    else if (walk.cframe)
+        anchors_from_cframes(&walk);
+    return stack_publish(&walk, ret);
+}
+
+struct py_place python_frame_place(const struct python *python, const struct py_frame *frame)
+{
+    struct code_position position = code_find_position(&python->layout, frame->code, frame->offset);
+    return (struct py_place){ frame->code->name, frame->code->filename, position.line,
+                              position.column };
+}

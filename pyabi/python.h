@@ -1,0 +1,40 @@
+/* What the readers of pyabi share about one opened runtime. Private to pyabi. */
+#pragma once
+
+#include "pyabi/code.h"
+#include "pyabi/pyabi.h"
+#include "sampler/base/page_cache.h"
+
+/* A frame as the walk found it, shims included. */
+struct walked_frame {
+    remote_addr address, code, previous;
+    uint64_t position; /* the raw field that says where it is */
+    int64_t offset;
+    uint32_t tlbc_index;
+    uint8_t owner;
+    bool is_shim, is_entry;
+    remote_addr anchor;
+    struct code_entry *entry;
+};
+
+struct python {
+    struct remote *memory;
+    struct page_cache *pages; /* of the present moment */
+    struct py_layout layout;
+    remote_addr runtime;
+    char version_text[24];
+    struct intern *texts;
+    struct code_cache *codes;
+
+    struct py_thread *threads;
+    size_t thread_count, thread_capacity;
+    uint32_t tid_offset_plus_one; /* of the kernel's id in the C library's thread struct; 0: not yet known */
+
+    struct walked_frame *walked;
+    size_t walked_count, walked_capacity;
+    struct py_frame *frames;
+    size_t frame_capacity;
+};
+
+/* Grows `*array` to hold `wanted` elements. 0 or -ENOMEM. */
+int array_reserve(void *array, size_t *capacity, size_t wanted, size_t element);

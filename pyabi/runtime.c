@@ -1,0 +1,220 @@
+/*
+ * Opening a runtime: which CPython is it, does what stands there make sense, which layout holds. Newer releases
+ * tell their own offsets behind a cookie; older ones are recognised by an interpreter list that hangs together
+ * and by their own sys.hexversion.
+ */
+#include "pyabi/dicts.h"
+#include "pyabi/field.h"
+#include "pyabi/python.h"
+#include "sampler/base/cleanup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEBUG_TABLE_MAX = 4096 };
+
+/* The head of _Py_DebugOffsets, the same in all releases that have one: cookie, version, free_threaded. */
+struct debug_head {
+    char cookie[8];
+    uint64_t version;
+    uint64_t free_threaded;
+};
+
+static const char COOKIE[8] = { 'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y' };
+
+static const struct py_layout *release_of(uint32_t version, bool free_threaded)
+{
+    return layout_find(version >> 24, version >> 16 & 0xff, free_threaded);
+}
+
+/* Alpha, beta and candidate releases move fields about; only what was released keeps its layout. */
+static bool version_is_final(uint32_t version)
+{
+    return (version >> 4 & 0xf) == 0xf;
+}
+
+static int debug_head_read(struct remote *memory, remote_addr runtime, struct debug_head *ret)
+{
+    int error = remote_read(memory, runtime, ret, sizeof *ret);
+    if (error)
+        return error;
+    return memcmp(ret->cookie, COOKIE, sizeof COOKIE) == 0 ? 0 : -ENOENT;
+}
+
+/* The first interpreter's first thread points back at it, and the interpreter's id is plausible. */
+static int list_check(struct remote *memory, const struct py_layout *layout, remote_addr runtime,
+                      remote_addr *ret_interpreter)
+{
+    remote_addr interpreter = 0, thread = 0, back = 0;
+    int64_t id = -1;
+    int error = remote_read(memory, runtime + offset_of(layout->runtime.interpreters_main), &interpreter, 8);
+    if (error)
+        return error;
+    if (!object_plausible(interpreter))
+        return -EBADMSG;
+    if (remote_read(memory, interpreter + offset_of(layout->interp.threads_head), &thread, 8) ||
+        !object_plausible(thread) ||
+        remote_read(memory, thread + offset_of(layout->thread.interp), &back, 8) ||
+        back != interpreter ||
+        remote_read(memory, interpreter + offset_of(layout->interp.id), &id, 8) || id != 0)
+        return -EBADMSG;
+    *ret_interpreter = interpreter;
+    return 0;
+}
+
+/* sys.hexversion, read with a release's own layout: right only when the layout is. */
+static int hexversion_read(struct remote *memory, const struct py_layout *layout,
+                           remote_addr interpreter, uint32_t *ret)
+{
+    remote_addr dict = 0, object = 0;
+    int64_t value = 0;
+    if (remote_read(memory, interpreter + offset_of(layout->interp.sysdict), &dict, 8) ||
+        dict_find(memory, layout, dict, "hexversion", &object) ||
+        integer_read(memory, layout, object, &value))
+        return -EBADMSG;
+    *ret = (uint32_t)value;
+    return 0;
+}
+
+/* Older releases carry no cookie: the layout that reads its own version in the target is the right one. */
+static int release_recognise(struct remote *memory, remote_addr runtime, uint32_t hint,
+                             uint32_t *ret_version)
+{
+    for (size_t i = 0; py_layouts[i]; i++) {
+        const struct py_layout *layout = py_layouts[i];
+        remote_addr interpreter = 0;
+        uint32_t version = 0;
+        if (layout->debug_offsets_size ||
+            (hint && (hint >> 24 != layout->major || (hint >> 16 & 0xff) != layout->minor)))
+            continue;
+        int error = list_check(memory, layout, runtime, &interpreter);
+        if (error == -ESRCH || error == -EPERM)
+            return error;
+        if (error || hexversion_read(memory, layout, interpreter, &version))
+            continue;
+        if (version >> 24 == layout->major && (version >> 16 & 0xff) == layout->minor) {
+            *ret_version = version;
+            return 0;
+        }
+    }
+    return -EBADMSG;
+}
+
+int python_probe(struct remote *memory, remote_addr runtime, uint32_t version_hint,
+                 uint32_t *ret_version)
+{
+    struct debug_head head;
+    int error = debug_head_read(memory, runtime, &head);
+    if (error && error != -ENOENT)
+        return error;
+    if (!error) {
+        *ret_version = (uint32_t)head.version;
+        if (head.version >> 32 || head.version >> 24 < 3 || head.free_threaded > 1)
+            return -EBADMSG;
+        const struct py_layout *layout = release_of(*ret_version, head.free_threaded);
+        if (!layout || !version_is_final(*ret_version))
+            return -ENOTSUP;
+        remote_addr main_interpreter = 0;
+        return list_check(memory, layout, runtime, &main_interpreter);
+    }
+    if (version_hint && !release_of(version_hint, false)) {
+        *ret_version = version_hint;
+        return -ENOTSUP;
+    }
+    return release_recognise(memory, runtime, version_hint, ret_version);
+}
+
+const uint32_t *python_head_offsets(void)
+{
+    static uint32_t offsets[32]; /* filled once from const data: the same whoever fills it */
+    size_t count = 0;
+    for (size_t i = 0; py_layouts[i] && count + 1 < sizeof offsets / sizeof *offsets; i++)
+        if (!py_layouts[i]->debug_offsets_size)
+            offsets[count++] = offset_of(py_layouts[i]->runtime.interpreters_head);
+    return offsets;
+}
+
+/* ---- opening ---- */
+
+static int layout_choose(struct python *python, uint32_t version, struct failure *why)
+{
+    struct debug_head head = { .free_threaded = 0 };
+    AUTO_FREE uint8_t *table = NULL;
+    size_t table_size = 0;
+    bool tells = debug_head_read(python->memory, python->runtime, &head) == 0;
+    const struct py_layout *release = release_of(version, tells && head.free_threaded);
+    if (!release)
+        return failure_set(why, -ENOTSUP, "CPython %u.%u is not known", version >> 24,
+                           version >> 16 & 0xff);
+    if (tells) {
+        table_size = release->debug_offsets_size;
+        table = malloc(DEBUG_TABLE_MAX);
+        if (!table || table_size > DEBUG_TABLE_MAX)
+            return failure_set(why, -ENOMEM, "out of memory");
+        int error = remote_read(python->memory, python->runtime, table, table_size);
+        if (error)
+            return failure_set(why, error, "the runtime's own offsets cannot be read");
+    }
+    snprintf(python->version_text, sizeof python->version_text, "%u.%u.%u%s", version >> 24,
+             version >> 16 & 0xff, version >> 8 & 0xff, release->free_threaded ? "t" : "");
+    return layout_resolve(release, table, table_size, &python->layout, why);
+}
+
+int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hint, struct python **ret,
+                struct failure *why)
+{
+    uint32_t version = 0;
+    int error = python_probe(memory, runtime, version_hint, &version);
+    if (error)
+        return failure_set(why, error, "no CPython runtime that makes sense stands at 0x%llx",
+                           (unsigned long long)runtime);
+    struct python *python = calloc(1, sizeof *python);
+    if (!python)
+        return failure_set(why, -ENOMEM, "out of memory");
+    python->memory = memory;
+    python->runtime = runtime;
+    error = layout_choose(python, version, why);
+    if (!error &&
+        (page_cache_new(memory, &python->pages) || intern_new(&python->texts) ||
+         code_cache_new(&python->layout, python->texts, &python->codes)))
+        error = failure_set(why, -ENOMEM, "out of memory");
+    if (error) {
+        python_close(python);
+        return error;
+    }
+    *ret = python;
+    return 0;
+}
+
+void python_close(struct python *python)
+{
+    if (!python)
+        return;
+    code_cache_free(python->codes);
+    intern_free(python->texts);
+    page_cache_free(python->pages);
+    free(python->threads);
+    free(python->walked);
+    free(python->frames);
+    free(python);
+}
+
+const char *python_version_text(const struct python *python)
+{
+    return python->version_text;
+}
+
+int array_reserve(void *array, size_t *capacity, size_t wanted, size_t element)
+{
+    if (wanted <= *capacity)
+        return 0;
+    size_t grown = *capacity ? *capacity : 64;
+    while (grown < wanted)
+        grown *= 2;
+    void *moved = realloc(*(void **)array, grown * element);
+    if (!moved)
+        return -ENOMEM;
+    *(void **)array = moved;
+    *capacity = grown;
+    return 0;
+}

@@ -1,0 +1,239 @@
+/*
+ * The threads of all interpreters, who holds the GIL, who collects garbage, and their names. The target may be
+ * running: links are checked, walks are bounded, and a list that changes under the walk is torn.
+ */
+#include "pyabi/field.h"
+#include "pyabi/python.h"
+#include "pyabi/thread_names.h"
+
+#include <string.h>
+
+enum {
+    INTERPRETER_MAX = 4096,
+    THREAD_MAX = 65536,
+    CODES_PER_ROUND = 1 << 16, /* more are forgotten when the next round starts */
+    TEXTS_PER_ROUND = 32 << 20,
+    PTHREAD_WORDS = 512, /* the C library's thread struct is searched so far for the kernel's id */
+};
+
+/* Reads a field of a remote struct; 0 when it is absent or unreadable, which every caller takes for "none". */
+static uint64_t remote_field(struct remote *memory, remote_addr base, struct py_offset field,
+                             size_t size)
+{
+    uint64_t value = 0;
+    if (!offset_present(field) || remote_read(memory, base + offset_of(field), &value, size))
+        return 0;
+    return value;
+}
+
+/* ---- the GIL and the collector ---- */
+
+struct interpreter {
+    remote_addr address;
+    int64_t id;
+    remote_addr gil, gil_end, holder; /* holder 0: nobody, or no GIL */
+    bool collecting;
+};
+
+static void gil_read(struct python *python, struct remote *memory, struct interpreter *interpreter)
+{
+    const struct py_layout *layout = &python->layout;
+    remote_addr gil = offset_present(layout->runtime.gil)
+                          ? python->runtime + offset_of(layout->runtime.gil)
+                          : remote_field(memory, interpreter->address, layout->interp.gil, 8);
+    if (!gil)
+        return;
+    if (offset_present(layout->gil.enabled) && !remote_field(memory, gil, layout->gil.enabled, 4))
+        return;
+    interpreter->gil = gil;
+    interpreter->gil_end = gil + offset_of(layout->gil.end);
+    if ((int32_t)remote_field(memory, gil, layout->gil.locked, 4) > 0)
+        interpreter->holder = remote_field(memory, gil, layout->gil.last_holder, 8);
+}
+
+static void interpreter_read(struct python *python, struct remote *memory, remote_addr address,
+                             struct interpreter *ret)
+{
+    const struct py_layout *layout = &python->layout;
+    *ret = (struct interpreter){ .address = address };
+    ret->id = (int64_t)remote_field(memory, address, layout->interp.id, 8);
+    gil_read(python, memory, ret);
+    ret->collecting = remote_field(memory, address, layout->interp.gc_collecting, 4) ||
+                      remote_field(memory, python->runtime, layout->runtime.gc_collecting, 4);
+}
+
+/* ---- the kernel's id of a thread ---- */
+
+/* Before 3.11 only the C library knows it: find where in its thread struct the main thread's id stands. */
+static void tid_offset_learn(struct python *python, struct remote *memory, uint64_t pthread,
+                             uint64_t main_id)
+{
+    uint32_t words[PTHREAD_WORDS];
+    long got = remote_read_some(memory, pthread, words, sizeof words);
+    for (long i = 0; i < got / 4; i++) {
+        if (words[i] == main_id) {
+            python->tid_offset_plus_one = (uint32_t)i * 4 + 1;
+            return;
+        }
+    }
+}
+
+static uint64_t native_id_read(struct python *python, struct remote *memory, const uint8_t *state,
+                               uint64_t ident)
+{
+    uint32_t tid = 0;
+    if (offset_present(python->layout.thread.native_id))
+        return field_u64(state, python->layout.thread.native_id);
+    if (!python->tid_offset_plus_one ||
+        remote_read(memory, ident + python->tid_offset_plus_one - 1, &tid, sizeof tid))
+        return 0;
+    return tid;
+}
+
+/* ---- the lists ---- */
+
+static int thread_add(struct python *python, struct remote *memory, remote_addr address,
+                      const uint8_t *state, const struct interpreter *interpreter)
+{
+    const struct py_layout *layout = &python->layout;
+    int error = array_reserve(&python->threads, &python->thread_capacity, python->thread_count + 1,
+                              sizeof *python->threads);
+    if (error)
+        return error;
+    struct py_thread *thread = &python->threads[python->thread_count++];
+    *thread = (struct py_thread){
+        .state = address,
+        .interpreter = interpreter->address,
+        .interpreter_id = interpreter->id,
+        .ident = field_u64(state, layout->thread.ident),
+        .holds_gil = interpreter->holder == address,
+        .gil = interpreter->gil,
+        .gil_end = interpreter->gil_end,
+    };
+    thread->native_id = native_id_read(python, memory, state, thread->ident);
+    thread->collecting = interpreter->collecting && thread->holds_gil;
+    return 0;
+}
+
+/* New threads are put in front, so the last one is the oldest: the main thread, in the main interpreter. */
+static int main_thread_learn(struct python *python, struct remote *memory, remote_addr head,
+                             uint64_t main_id)
+{
+    const struct py_layout *layout = &python->layout;
+    remote_addr last = head;
+    if (offset_present(layout->thread.native_id) || python->tid_offset_plus_one)
+        return 0;
+    for (size_t i = 0; i < THREAD_MAX; i++) {
+        remote_addr next = remote_field(memory, last, layout->thread.next, 8);
+        if (!next)
+            break;
+        last = next;
+    }
+    tid_offset_learn(python, memory, remote_field(memory, last, layout->thread.ident, 8), main_id);
+    return 0;
+}
+
+static int threads_walk(struct python *python, struct remote *memory,
+                        const struct interpreter *interpreter, uint64_t main_id)
+{
+    const struct py_layout *layout = &python->layout;
+    uint8_t state[4096];
+    remote_addr at = remote_field(memory, interpreter->address, layout->interp.threads_head, 8);
+    if (layout->thread.size > sizeof state)
+        return -EBADMSG;
+    if (interpreter->id == 0)
+        main_thread_learn(python, memory, at, main_id);
+    for (remote_addr before = 0; at; ) {
+        int error = remote_read(memory, at, state, layout->thread.size);
+        if (error)
+            return error == -EFAULT ? -EAGAIN : error;
+        if (field_address(state, layout->thread.interp) != interpreter->address ||
+            field_address(state, layout->thread.prev) != before || python->thread_count >= THREAD_MAX)
+            return -EAGAIN;
+        error = thread_add(python, memory, at, state, interpreter);
+        if (error)
+            return error;
+        before = at;
+        at = field_address(state, layout->thread.next);
+    }
+    return 0;
+}
+
+/* The list has the newest interpreter first; we want the main one there. */
+static int interpreters_list(struct python *python, struct remote *memory, remote_addr *list)
+{
+    const struct py_layout *layout = &python->layout;
+    remote_addr at = remote_field(memory, python->runtime, layout->runtime.interpreters_head, 8);
+    int count = 0;
+    while (at && count < INTERPRETER_MAX) {
+        list[count++] = at;
+        at = remote_field(memory, at, layout->interp.next, 8);
+    }
+    for (int i = 0; i < count / 2; i++) {
+        remote_addr other = list[i];
+        list[i] = list[count - 1 - i];
+        list[count - 1 - i] = other;
+    }
+    return count;
+}
+
+static void round_start(struct python *python)
+{
+    page_cache_forget(python->pages);
+    python->thread_count = 0;
+    if (code_cache_count(python->codes) > CODES_PER_ROUND ||
+        intern_size(python->texts) > TEXTS_PER_ROUND) {
+        code_cache_empty(python->codes);
+        intern_empty(python->texts);
+    }
+}
+
+int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret)
+{
+    remote_addr list[INTERPRETER_MAX];
+    round_start(python);
+    struct remote *memory = page_cache_remote(python->pages);
+    int count = interpreters_list(python, memory, list);
+    if (count == 0)
+        return -EAGAIN;
+    for (int i = 0; i < count; i++) {
+        struct interpreter interpreter;
+        interpreter_read(python, memory, list[i], &interpreter);
+        int error = threads_walk(python, memory, &interpreter, main_id);
+        if (error)
+            return error;
+    }
+    *ret = python->threads;
+    return (int)python->thread_count;
+}
+
+/* ---- names ---- */
+
+struct naming {
+    struct python *python;
+    remote_addr interpreter;
+};
+
+static int thread_name(void *context, uint64_t ident, const char *name)
+{
+    struct naming *naming = context;
+    struct python *python = naming->python;
+    for (size_t i = 0; i < python->thread_count; i++) {
+        struct py_thread *thread = &python->threads[i];
+        if (thread->ident == ident && thread->interpreter == naming->interpreter)
+            thread->name = intern_text(python->texts, name);
+    }
+    return 0;
+}
+
+void python_name_threads(struct python *python)
+{
+    struct naming naming = { .python = python };
+    for (size_t i = 0; i < python->thread_count; i++) {
+        if (python->threads[i].interpreter == naming.interpreter)
+            continue;
+        naming.interpreter = python->threads[i].interpreter;
+        thread_names_walk(page_cache_remote(python->pages), &python->layout, naming.interpreter,
+                          thread_name, &naming);
+    }
+}

@@ -1,0 +1,43 @@
+/*
+ * One thread's memory as seen at one moment: the pieces (chunks, frames, code heads) that the last walks used are
+ * the prediction for the next, fetched together in one vector; what was not predicted is fetched when asked for.
+ * With two copies of each piece a walk can be proven not to have moved. Steady state allocates nothing.
+ */
+#pragma once
+
+#include "sampler/base/remote.h"
+
+#include <stdbool.h>
+
+struct view;
+
+int view_new(struct view **ret);
+void view_free(struct view *view);
+
+/* The order in which pieces are fetched: what says where the stack begins comes first. */
+enum piece_rank { PIECE_THREAD, PIECE_CHUNK, PIECE_FRAME, PIECE_CODE, PIECE_RANKS };
+
+/*
+ * Starts a moment: forgets pieces that were of no use for a while and reads all others, `copies` times (1 or 2), in
+ * one vector. What cannot be read any more is dropped. 0, -ESRCH, -EPERM, -ENOMEM.
+ */
+int view_refill(struct view *view, struct remote *memory, unsigned copies);
+
+/*
+ * The bytes at an address: from the pieces, else read now and predicted from then on. The pointer is good until
+ * the next view_fetch. NULL and *ret_error when unreadable.
+ */
+const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank rank,
+                       remote_addr address, size_t size, int *ret_error);
+
+/* Only from the pieces; NULL when it was not predicted. */
+const void *view_find(struct view *view, remote_addr address, size_t size);
+
+/* The same bytes as they were a moment later. NULL when there is no second copy. */
+const void *view_find_again(struct view *view, remote_addr address, size_t size);
+
+/* Fetches the second copy of everything the walk used, because something was not predicted. */
+int view_read_again(struct view *view, struct remote *memory);
+
+/* Something was fetched after the last refill (so that it has no second copy). */
+bool view_has_grown(const struct view *view);

@@ -1,0 +1,59 @@
+#include "sampler/base/arena.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_SIZE = 64 << 10 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t used, size;
+    alignas(16) char bytes[];
+};
+
+static struct arena_block *block_new(size_t size)
+{
+    if (size < BLOCK_SIZE)
+        size = BLOCK_SIZE;
+    struct arena_block *block = malloc(sizeof *block + size);
+    if (block)
+        *block = (struct arena_block){ .size = size };
+    return block;
+}
+
+void *arena_take(struct arena *arena, size_t size)
+{
+    size = (size + 15) & ~(size_t)15;
+    struct arena_block *block = arena->current;
+    while (block && block->size - block->used < size)
+        block = block->next;
+    if (!block) {
+        block = block_new(size);
+        if (!block)
+            return NULL;
+        block->next = arena->first;
+        arena->first = block;
+    }
+    arena->current = block;
+    void *taken = block->bytes + block->used;
+    block->used += size;
+    return memset(taken, 0, size);
+}
+
+void arena_empty(struct arena *arena)
+{
+    for (struct arena_block *block = arena->first; block; block = block->next)
+        block->used = 0;
+    arena->current = arena->first;
+}
+
+void arena_done(struct arena *arena)
+{
+    while (arena->first) {
+        struct arena_block *block = arena->first;
+        arena->first = block->next;
+        free(block);
+    }
+    arena->current = NULL;
+}

@@ -1,0 +1,426 @@
+#include "sampler/loop/stacks.h"
+
+#include "pyabi/view.h"
+#include "sampler/base/cleanup.h"
+#include "sampler/loop/native_merge.h"
+#include "sampler/target/threads.h"
+#include "sampler/target/trace.h"
+#include "symbols/find_python.h"
+
+#include <string.h>
+
+enum {
+    PAUSE_TRIES = 100,  /* a thread paused in the middle of a call is let go and paused again */
+    LOOK_TRIES = 8,     /* without pausing */
+    LIST_TRIES = 100,   /* a list of threads that changes under the look */
+    STACK_COPY = 512 << 10,
+    NATIVE_FRAMES = 4096,
+};
+
+/* What is kept of a thread from round to round. */
+struct thread_slot {
+    remote_addr state;
+    uint64_t ident;
+    pid_t tid; /* 0: not known */
+    struct view *view;
+    struct thread_probe probe;
+    bool probe_open, seen;
+};
+
+struct stack_reader {
+    struct process *process;
+    struct stack_options options;
+    struct python *python;
+    struct python_location location;
+    struct maps maps;
+    struct native_unwind *unwind;
+    struct native_symbols *symbols;
+    struct arena arena; /* of the round */
+    const struct py_thread *threads;
+    size_t thread_count;
+    struct thread_slot *slots;
+    size_t slot_count;
+    uint8_t *stack_copy;
+    struct native_frame *native;
+    struct os_thread *os_threads;
+    int os_thread_count;
+    struct stack_counts counts;
+};
+
+/* ---- opening ---- */
+
+static int judge_probe(void *context, remote_addr runtime, uint32_t version_hint, uint32_t *ret_version)
+{
+    struct process *process = context;
+    return python_probe(&process->memory, runtime, version_hint, ret_version);
+}
+
+static int native_open(struct stack_reader *reader, struct failure *why)
+{
+    struct process *process = reader->process;
+    if (!reader->options.native)
+        return 0;
+    reader->stack_copy = malloc(STACK_COPY);
+    reader->native = malloc(NATIVE_FRAMES * sizeof *reader->native);
+    int error = reader->stack_copy && reader->native ? 0 : -ENOMEM;
+    if (!error)
+        error = maps_read(process->proc_fd, &reader->maps);
+    if (!error)
+        error = unwinder_libunwind.open(&process->memory, process->proc_fd, &reader->unwind);
+    if (!error)
+        error = native_symbols_open(&process->memory, process->proc_fd, &reader->symbols);
+    if (!error)
+        error = unwinder_libunwind.set_maps(reader->unwind, &reader->maps);
+    if (!error)
+        error = native_symbols_set_maps(reader->symbols, &reader->maps);
+    if (error)
+        return failure_set(why, error, "native stacks of process %d cannot be prepared: %s",
+                           process->pid, strerror(-error));
+    return 0;
+}
+
+int stack_reader_open(struct process *process, const struct stack_options *options,
+                      struct stack_reader **ret, struct failure *why)
+{
+    struct python_judge judge = {
+        .context = process,
+        .probe = judge_probe,
+        .head_offsets = python_head_offsets(),
+        .methods = options->find_methods,
+    };
+    struct stack_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return failure_set(why, -ENOMEM, "out of memory");
+    reader->process = process;
+    reader->options = *options;
+    int error = python_find(&process->memory, process->proc_fd, &judge, &reader->location, why);
+    if (!error)
+        error = python_open(&process->memory, reader->location.runtime, reader->location.version_hex,
+                            &reader->python, why);
+    if (!error)
+        error = native_open(reader, why);
+    if (error) {
+        stack_reader_close(reader);
+        return error;
+    }
+    *ret = reader;
+    return 0;
+}
+
+static void slot_done(struct thread_slot *slot)
+{
+    view_free(slot->view);
+    if (slot->probe_open)
+        thread_probe_close(&slot->probe);
+}
+
+void stack_reader_close(struct stack_reader *reader)
+{
+    if (!reader)
+        return;
+    for (size_t i = 0; i < reader->slot_count; i++)
+        slot_done(&reader->slots[i]);
+    free(reader->slots);
+    if (reader->unwind)
+        unwinder_libunwind.close(reader->unwind);
+    native_symbols_close(reader->symbols);
+    maps_done(&reader->maps);
+    python_close(reader->python);
+    arena_done(&reader->arena);
+    free(reader->stack_copy);
+    free(reader->native);
+    free(reader->os_threads);
+    free(reader);
+}
+
+const char *stack_reader_python(const struct stack_reader *reader)
+{
+    return python_version_text(reader->python);
+}
+
+const char *stack_reader_object(const struct stack_reader *reader)
+{
+    return reader->location.object_path;
+}
+
+struct stack_counts stack_reader_counts(const struct stack_reader *reader)
+{
+    return reader->counts;
+}
+
+/* ---- a round ---- */
+
+static const struct os_thread *os_thread_find(const struct stack_reader *reader, uint64_t inner_tid)
+{
+    for (int i = 0; i < reader->os_thread_count; i++)
+        if ((uint64_t)reader->os_threads[i].inner_tid == inner_tid)
+            return &reader->os_threads[i];
+    return NULL;
+}
+
+static struct thread_slot *slot_find(struct stack_reader *reader, size_t hint,
+                                     const struct py_thread *thread)
+{
+    for (size_t i = 0; i < reader->slot_count; i++) {
+        /* threads mostly keep their order: the slot at the same place comes first */
+        struct thread_slot *slot = &reader->slots[(hint + i) % reader->slot_count];
+        if (slot->state == thread->state && slot->ident == thread->ident && !slot->seen)
+            return slot;
+    }
+    return NULL;
+}
+
+static int slot_fill(struct stack_reader *reader, const struct py_thread *thread,
+                     struct thread_slot *slot)
+{
+    *slot = (struct thread_slot){ .state = thread->state, .ident = thread->ident };
+    const struct os_thread *os_thread = os_thread_find(reader, thread->native_id);
+    if (os_thread)
+        slot->tid = os_thread->tid;
+    if (slot->tid)
+        slot->probe_open = thread_probe_open(reader->process, slot->tid, &slot->probe) == 0;
+    return view_new(&slot->view);
+}
+
+/* Slots in the order of this round's threads; what is gone is let go. */
+static int slots_match(struct stack_reader *reader)
+{
+    struct thread_slot *slots = calloc(reader->thread_count + 1, sizeof *slots);
+    if (!slots)
+        return -ENOMEM;
+    int error = 0;
+    for (size_t i = 0; i < reader->slot_count; i++)
+        reader->slots[i].seen = false;
+    for (size_t i = 0; i < reader->thread_count && !error; i++) {
+        struct thread_slot *old = slot_find(reader, i, &reader->threads[i]);
+        if (old) {
+            slots[i] = *old;
+            old->seen = true;
+        } else {
+            error = slot_fill(reader, &reader->threads[i], &slots[i]);
+        }
+    }
+    for (size_t i = 0; i < reader->slot_count; i++)
+        if (!reader->slots[i].seen)
+            slot_done(&reader->slots[i]);
+    free(reader->slots);
+    reader->slots = slots;
+    reader->slot_count = reader->thread_count;
+    return error;
+}
+
+int stack_reader_list(struct stack_reader *reader)
+{
+    int count = -EAGAIN;
+    arena_empty(&reader->arena);
+    for (unsigned i = 0; i < LIST_TRIES && count == -EAGAIN; i++)
+        count = python_list_threads(reader->python, (uint64_t)reader->process->inner_pid,
+                                    &reader->threads);
+    if (count < 0)
+        return count;
+    reader->thread_count = (size_t)count;
+    free(TAKE_PTR(reader->os_threads));
+    reader->os_thread_count = threads_list(reader->process, &reader->os_threads);
+    if (reader->os_thread_count < 0)
+        return reader->os_thread_count;
+    int error = slots_match(reader);
+    return error ? error : count;
+}
+
+void stack_reader_name_threads(struct stack_reader *reader)
+{
+    python_name_threads(reader->python);
+}
+
+/* ---- one thread ---- */
+
+struct reading {
+    struct stack_reader *reader;
+    const struct py_thread *thread;
+    struct thread_slot *slot;
+    struct wait_state wait;
+    struct py_stack stack;
+    struct stack_image image; /* size 0: no native stack */
+    bool native;
+};
+
+static bool is_torn(int error)
+{
+    return error == -EAGAIN || error == -EBADMSG || error == -EFAULT;
+}
+
+static int stack_look(struct reading *reading, enum py_moment moment)
+{
+    return python_read_stack(reading->reader->python, reading->thread, reading->slot->view, moment,
+                             &reading->stack);
+}
+
+/* The top of the C stack, as much of it as is there. */
+static void image_copy(struct reading *reading, remote_addr sp)
+{
+    struct stack_reader *reader = reading->reader;
+    remote_addr start = sp - 128; /* the red zone below it */
+    long got = remote_read_some(&reader->process->memory, start, reader->stack_copy, STACK_COPY);
+    if (got <= 0)
+        return;
+    reading->image.stack_start = start;
+    reading->image.bytes = reader->stack_copy;
+    reading->image.size = (size_t)got;
+}
+
+/* A thread that the kernel has not put on a CPU since the first look has not moved under the second. */
+static int read_blocked(struct reading *reading)
+{
+    struct wait_state after;
+    if (!reading->slot->probe_open || !reading->wait.off_cpu)
+        return -EAGAIN;
+    int error = stack_look(reading, MOMENT_STILL);
+    if (!error && reading->native && reading->wait.sp) {
+        reading->image.registers = (struct registers){ .ip = reading->wait.ip,
+                                                       .sp = reading->wait.sp };
+        image_copy(reading, reading->wait.sp);
+    }
+    if (error && !is_torn(error))
+        return error;
+    if (thread_probe_read(&reading->slot->probe, &after))
+        return -ESRCH;
+    if (!after.off_cpu || after.turns != reading->wait.turns)
+        return -EAGAIN;
+    return error;
+}
+
+static int read_running(struct reading *reading)
+{
+    struct stack_counts *counts = &reading->reader->counts;
+    int error = -EAGAIN;
+    for (unsigned i = 0; i < LOOK_TRIES && is_torn(error); i++) {
+        error = stack_look(reading, MOMENT_RUNNING);
+        if (!error)
+            *(i ? &counts->retried : &counts->clean) += 1;
+    }
+    counts->dropped += error != 0;
+    return error;
+}
+
+static int read_once_paused(struct reading *reading)
+{
+    struct stack_counts *counts = &reading->reader->counts;
+    struct pause pause = { 0 };
+    int error = thread_pause(reading->slot->tid, &pause);
+    if (error)
+        return error;
+    error = stack_look(reading, MOMENT_STILL);
+    if (!error && reading->native && thread_read_registers(&pause, &reading->image.registers) == 0)
+        image_copy(reading, reading->image.registers.sp);
+    int64_t stood = thread_resume(&pause);
+    if (stood > 0) {
+        counts->pauses++;
+        counts->paused_ns += (uint64_t)stood;
+        if ((uint64_t)stood > counts->longest_pause_ns)
+            counts->longest_pause_ns = (uint64_t)stood;
+    }
+    return error;
+}
+
+static int read_paused(struct reading *reading)
+{
+    struct stack_counts *counts = &reading->reader->counts;
+    int error = -EAGAIN;
+    for (unsigned i = 0; i < PAUSE_TRIES && is_torn(error); i++) {
+        error = read_once_paused(reading);
+        if (!error)
+            *(i ? &counts->retried : &counts->clean) += 1;
+    }
+    counts->dropped += error != 0;
+    return error;
+}
+
+static int thread_look(struct reading *reading)
+{
+    struct stack_reader *reader = reading->reader;
+    bool may_pause = !reader->options.nonblocking && reading->slot->tid;
+    /* registers of a blocked thread are only known in full when it is paused */
+    if (!reading->native || !may_pause || reading->wait.state == THREAD_STOPPED) {
+        int error = read_blocked(reading);
+        if (!is_torn(error)) {
+            reader->counts.clean += error == 0;
+            return error;
+        }
+    }
+    return may_pause ? read_paused(reading) : read_running(reading);
+}
+
+static enum thread_state state_of(const struct reading *reading)
+{
+    const struct py_thread *thread = reading->thread;
+    const struct wait_state *wait = &reading->wait;
+    if (wait->state == THREAD_WAIT_LOCK && wait->futex >= thread->gil && wait->futex < thread->gil_end)
+        return THREAD_WAIT_GIL;
+    return wait->state;
+}
+
+static const char *error_text(int error)
+{
+    switch (error) {
+    case -ESRCH:
+        return "the thread ended while it was read";
+    case -EPERM:
+        return "the kernel refused to pause the thread";
+    case -ENOMEM:
+        return "out of memory";
+    default:
+        return "the thread changed its stack at every look";
+    }
+}
+
+static int frames_fill(struct reading *reading, struct thread_event *event)
+{
+    struct stack_reader *reader = reading->reader;
+    struct merge_input input = {
+        .python = reader->python,
+        .stack = &reading->stack,
+        .image = &reading->image,
+        .symbols = reader->symbols,
+        .collecting = reading->thread->collecting,
+    };
+    if (reading->image.size) {
+        int count = unwinder_libunwind.walk(reader->unwind, &reading->image, reader->native,
+                                            NATIVE_FRAMES);
+        input.native = reader->native;
+        input.native_count = count > 0 ? (size_t)count : 0;
+    }
+    int count = frames_merge(&input, &reader->arena, &event->frames);
+    if (count < 0)
+        return count;
+    event->frame_count = (size_t)count;
+    if (reading->stack.truncated)
+        event->error = "the stack is deeper than what is shown";
+    return 0;
+}
+
+int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret)
+{
+    struct reading reading = {
+        .reader = reader,
+        .thread = &reader->threads[index],
+        .slot = &reader->slots[index],
+        .native = reader->options.native,
+    };
+    const struct py_thread *thread = reading.thread;
+    if (reading.slot->probe_open)
+        thread_probe_read(&reading.slot->probe, &reading.wait);
+    *ret = (struct thread_event){
+        .tid = reading.slot->tid,
+        .ident = thread->ident,
+        .name = thread->name,
+        .interpreter = thread->interpreter_id,
+        .state = state_of(&reading),
+        .holds_gil = thread->holds_gil,
+    };
+    int error = thread_look(&reading);
+    if (!error)
+        error = frames_fill(&reading, ret);
+    if (error)
+        ret->error = error_text(error);
+    return error;
+}

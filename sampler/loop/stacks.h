@@ -1,0 +1,47 @@
+/*
+ * Whole stacks of a live process's threads: an unpaused read where the kernel's account proves that the thread did
+ * not run meanwhile, a pause of that one thread otherwise. Only Python threads are ever paused, one at a time,
+ * and each is resumed before anything is decoded.
+ */
+#pragma once
+
+#include "pyabi/pyabi.h"
+#include "sampler/base/event.h"
+#include "sampler/target/process.h"
+
+struct stack_reader;
+
+struct stack_options {
+    bool native;           /* native frames too */
+    bool nonblocking;      /* never pause: running threads are read twice and must agree */
+    unsigned find_methods; /* bit per enum python_found_by; 0: all */
+};
+
+/* How the reads went, since the reader was opened. */
+struct stack_counts {
+    uint64_t clean;   /* whole at the first look */
+    uint64_t retried; /* whole after another look */
+    uint64_t dropped; /* not whole; the thread's event carries an error */
+    uint64_t pauses, paused_ns, longest_pause_ns;
+};
+
+/* Finds and opens the Python in the process, which is borrowed. -ENOENT: there is none; see python_find. */
+int stack_reader_open(struct process *process, const struct stack_options *options,
+                      struct stack_reader **ret, struct failure *why);
+void stack_reader_close(struct stack_reader *reader);
+
+const char *stack_reader_python(const struct stack_reader *reader);
+const char *stack_reader_object(const struct stack_reader *reader);
+struct stack_counts stack_reader_counts(const struct stack_reader *reader);
+
+/* Starts a round: all Python threads. Count, or -EAGAIN (changed under the look again and again), -ESRCH, … */
+int stack_reader_list(struct stack_reader *reader);
+
+/* Fills in threading's names for this round. */
+void stack_reader_name_threads(struct stack_reader *reader);
+
+/*
+ * One thread of this round. Everything in the event lives until the next round. A thread whose stack could not be
+ * read whole is an event with an error text and no frames, and the call returns the reason; -ESRCH when it ended.
+ */
+int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret);
