@@ -2,7 +2,7 @@
  * CPython 3.14: v3.14.10, Include/cpython/{code, pystate, object, unicodeobject, dictobject,
  * longintrepr}.h, Include/internal/pycore_{debug_offsets, runtime_structs, interp_structs,
  * interpframe_structs, frame, gil, dict, object, stackref, moduleobject}.h. What a target tells
- * of itself goes before what stands here.
+ * of itself goes before what stands here; 3.14.5 moved what is FROM_TARGET.
  */
 #include "pyabi/layout.h"
 
@@ -85,11 +85,11 @@ const struct py_layout cpython_3_14 = {
         .next = AT(7272),
         .id = AT(7280),
         .threads_head = AT(7344),
-        .modules = AT(7688),
-        .sysdict = AT(7672),
+        .modules = FROM_TARGET,
+        .sysdict = FROM_TARGET,
         .gc_collecting = AT(7600),
         .gil = AT(16),
-        .code_generation = AT(7992),
+        .code_generation = FROM_TARGET,
     },
     .gil = {
         .last_holder = AT(8),

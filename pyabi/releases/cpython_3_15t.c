@@ -2,7 +2,8 @@
  * CPython 3.15t: v3.15.2, Include/cpython/{code, pystate, object, unicodeobject, dictobject,
  * longintrepr}.h, Include/internal/pycore_{debug_offsets, runtime_structs, interp_structs,
  * interpframe_structs, frame, gil, dict, object, stackref, moduleobject}.h, with
- * Py_GIL_DISABLED. What a target tells of itself goes before what stands here.
+ * Py_GIL_DISABLED. What a target tells of itself goes before what stands here; FROM_TARGET: it
+ * moves with mimalloc.
  */
 #include "pyabi/layout.h"
 

@@ -16,7 +16,7 @@ static void group_print(struct py_layout *layout, const struct layout_group *gro
             continue;
         printf("%s.%s ", group->name, group->fields[i].name);
         if (offset.plus_one == from_target.plus_one)
-            printf("told ");
+            printf("from-target ");
         else
             printf("%u ", offset_of(offset));
         printf("%u\n", group->fields[i].width);

@@ -15,10 +15,6 @@
 #define FIELD(group, field, type, member)                                                          \
     printf(#group "." #field " %zu %zu\n", offsetof(type, member), sizeof(((type *)NULL)->member))
 
-/* A member whose offset is not ours to know: patch releases moved it, the target tells it. */
-#define FIELD_FROM_TARGET(group, field, type, member)                                              \
-    printf(#group "." #field " told %zu\n", sizeof(((type *)NULL)->member))
-
 /* Where something begins: it has no width of its own. */
 #define PLACE(group, field, offset) printf(#group "." #field " %zu 0\n", (size_t)(offset))
 

@@ -15,7 +15,7 @@ TOLD(generator, frame_state, gen_object.gi_frame_state);
 SHAPE(reference_tag_mask, Py_TAG_BITS | Py_INT_TAG);
 
 #ifdef Py_GIL_DISABLED
-FIELD_FROM_TARGET(interp, tlbc_generation, PyInterpreterState, tlbc_indices.tlbc_generation);
+FIELD(interp, tlbc_generation, PyInterpreterState, tlbc_indices.tlbc_generation);
 TOLD(interp, tlbc_generation, interpreter_state.tlbc_generation);
 
 FIELD(frame, tlbc_index, _PyInterpreterFrame, tlbc_index);
