@@ -6,6 +6,7 @@
 #include "sampler/target/proc_file.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -35,82 +36,95 @@ static bool kernel_thread_refuses(const struct access_facts *facts, char *reason
 
 static bool seccomp_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
-    snprintf(reason, size,
-             "a seccomp filter of our own sandbox forbids ptrace and process_vm_readv: run this outside of it, "
-             "or give the container the SYS_PTRACE capability (--cap-add=SYS_PTRACE)");
+    snprintf(
+        reason, size,
+        "a seccomp filter of our own sandbox forbids ptrace or process_vm_readv: run this outside "
+        "of it, or give the container that capability (--cap-add=SYS_PTRACE)");
     return facts->call_filtered;
 }
 
 static bool namespace_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
-    snprintf(reason, size,
-             "it lives in a user namespace in which we do not have the capability CAP_SYS_PTRACE: run "
-             "this in that namespace (nsenter --user --target %d) or as root of the host",
-             facts->pid);
+    snprintf(
+        reason, size,
+        "it lives in a user namespace where we do not have CAP_SYS_PTRACE: run this in that one "
+        "(nsenter --user --target %d) or as root of the host",
+        facts->pid);
     return has_ptrace_capability(facts) && facts->other_user_namespace;
+}
+
+/* The first of three ids that is not ours, or ours. */
+static uint32_t foreign_id(const uint32_t ids[3], uint32_t ours)
+{
+    for (int i = 0; i < 3; i++)
+        if (ids[i] != ours)
+            return ids[i];
+    return ours;
 }
 
 static bool uid_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
-    uint32_t other = facts->uid;
-    for (int i = 0; i < 3; i++)
-        if (facts->uids[i] != facts->uid)
-            other = facts->uids[i];
-    snprintf(reason, size,
-             "it belongs to uid %u, we are uid %u without CAP_SYS_PTRACE: run this as uid %u or with sudo",
-             other, facts->uid, other);
+    uint32_t other = foreign_id(facts->uids, facts->uid);
+    snprintf(
+        reason, size,
+        "it belongs to uid %u, we are uid %u without CAP_SYS_PTRACE: run this as uid %u or with "
+        "sudo",
+        other, facts->uid, other);
     return other != facts->uid && !is_privileged(facts);
 }
 
 static bool gid_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
-    uint32_t other = facts->gid;
-    for (int i = 0; i < 3; i++)
-        if (facts->gids[i] != facts->gid)
-            other = facts->gids[i];
+    uint32_t other = foreign_id(facts->gids, facts->gid);
     snprintf(reason, size,
-             "its group is gid %u, ours gid %u without CAP_SYS_PTRACE: run this with that group (sg, newgrp) "
-             "or with sudo",
+             "its group is gid %u, ours gid %u without CAP_SYS_PTRACE: run this with that group "
+             "(newgrp) or with sudo",
              other, facts->gid);
     return other != facts->gid && !is_privileged(facts);
 }
 
 static bool dumpable_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
-    snprintf(reason, size,
-             "it is not dumpable (it changed its user, or called prctl(PR_SET_DUMPABLE, 0)) and we have "
-             "no CAP_SYS_PTRACE: run this with sudo");
+    snprintf(
+        reason, size,
+        "it is not dumpable (it changed its user or called prctl(PR_SET_DUMPABLE, 0)) and we have "
+        "no CAP_SYS_PTRACE: run this with sudo");
     return facts->proc_owner != facts->uids[1] && !is_privileged(facts);
 }
 
 static bool capability_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
+    uint64_t lacking = facts->target_capabilities & ~facts->capabilities;
     snprintf(reason, size,
-             "it holds capabilities that we do not (%llx) and we have no CAP_SYS_PTRACE: run this with sudo",
-             (unsigned long long)(facts->target_capabilities & ~facts->capabilities));
-    return facts->target_capabilities & ~facts->capabilities && !is_privileged(facts);
+             "it holds capabilities that we lack (mask %" PRIx64
+             ") and we have no CAP_SYS_PTRACE over "
+             "it: run this with sudo",
+             lacking);
+    return lacking && !is_privileged(facts);
 }
 
 static bool yama_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
     static const char *const remedies[] = {
-        [1] = "lets only its ancestors trace a process: run this with sudo, start the program with this, or "
-              "allow it until the next boot (sudo sysctl kernel.yama.ptrace_scope=0)",
-        [2] = "lets only CAP_SYS_PTRACE trace: run this with sudo",
-        [3] = "forbids all tracing until the next boot: boot with kernel.yama.ptrace_scope below 3",
+        [0] = "allows it",
+        [1] = "lets only its ancestors trace a process: run this with sudo, or start the program "
+              "with "
+              "this, or allow it until the next boot with sysctl kernel.yama.ptrace_scope=0",
+        [2] = "lets only holders of CAP_SYS_PTRACE trace: run this with sudo",
+        [3] = "forbids all tracing until the next boot: boot with a lower kernel.yama.ptrace_scope",
     };
     int scope = facts->yama < 0 || facts->yama > 3 ? 3 : facts->yama;
-    if (!scope)
-        return false;
     snprintf(reason, size, "Yama (kernel.yama.ptrace_scope=%d) %s", scope, remedies[scope]);
-    return scope == 3 || (!is_privileged(facts) && !(scope == 1 && facts->descendant));
+    bool kin = scope == 1 && facts->descendant;
+    return scope == 3 || (scope > 0 && !kin && !is_privileged(facts));
 }
 
 static bool tracer_refuses(const struct access_facts *facts, char *reason, size_t size)
 {
-    snprintf(reason, size,
-             "process %d (%s) traces it already, and the kernel allows one tracer: end that one first",
-             facts->tracer, facts->tracer_name);
+    snprintf(
+        reason, size,
+        "process %d (%s) traces it, and the kernel allows one tracer at a time: end that one first",
+        facts->tracer, facts->tracer_name);
     return facts->tracer;
 }
 
@@ -127,7 +141,7 @@ const struct access_check access_checks[] = {
 };
 const size_t access_check_count = sizeof access_checks / sizeof *access_checks;
 
-/* A pid no kernel hands out is "not found" to the kernel; a filter answers before the kernel looks. */
+/* A pid that no kernel hands out is not found; a filter answers before the kernel looks. */
 static bool call_is_filtered(void)
 {
     char byte;
@@ -145,7 +159,7 @@ static void read_ids(const char *status, const char *name, uint32_t ids[3])
         ids[i] = (uint32_t)strtoul(end, &end, 10);
 }
 
-/* The link can be read by those only who might trace: not being able to is as good as another one. */
+/* Only those who might trace can read the link: not to be allowed is as good as another one. */
 static bool user_namespace_differs(const struct process *process)
 {
     char ours[64] = "", theirs[64] = "";
@@ -231,7 +245,7 @@ int access_explain(const struct access_facts *facts, const char *operation, stru
     if (facts->readable)
         return 0;
     return failure_set(why, -EPERM,
-                       "not allowed to %s process %d, and the kernel does not say why (a security module, "
-                       "such as AppArmor or SELinux, can refuse so): run this with sudo",
+                       "not allowed to %s process %d, and the kernel does not say why (AppArmor or "
+                       "SELinux can refuse so): run this with sudo",
                        operation, facts->pid);
 }

@@ -1,6 +1,7 @@
 /*
- * What differs between CPU architectures, as one const table each: where a register set keeps the registers that
- * DWARF numbers, and what its system calls wait for. An arch_*.c of another machine than ours is empty.
+ * What differs between CPU architectures, as one const table each: where a register set keeps the
+ * registers that DWARF numbers, and what its system calls wait for. An arch_*.c of another machine
+ * than ours is empty.
  */
 #pragma once
 

@@ -12,7 +12,8 @@
 enum { BATCH = 1024 }; /* IOV_MAX of the kernel */
 
 /* How many pieces `got` bytes fill, and what is left over for the next. */
-static int pieces_filled(const struct remote_piece *pieces, size_t count, size_t got, size_t *ret_tail)
+static int pieces_filled(const struct remote_piece *pieces, size_t count, size_t got,
+                         size_t *ret_tail)
 {
     size_t i = 0;
     while (i < count && got >= pieces[i].size)
@@ -25,10 +26,11 @@ static int batch_read_by_call(struct process *process, const struct remote_piece
                               size_t count, size_t *ret_tail)
 {
     struct iovec here[BATCH], there[BATCH];
-    for (size_t i = 0; i < count; i++) {
+    size_t i = 0;
+    do { /* there is at least one */
         here[i] = (struct iovec){ pieces[i].into, pieces[i].size };
         there[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].address, pieces[i].size };
-    }
+    } while (++i < count);
     process->read_calls++;
     ssize_t got = process_vm_readv(process->pid, here, count, there, count, 0);
     if (got < 0 && errno != EFAULT && errno != EINVAL)
@@ -77,7 +79,8 @@ static int batch_read(struct process *process, const struct remote_piece *pieces
         int whole = batch_read_by_call(process, pieces, count, ret_tail);
         if (whole != -EPERM && whole != -ENOSYS)
             return whole;
-        /* Our own sandbox may forbid the call and still allow the file; the kernel's check is the same. */
+        /* Our own sandbox may forbid the call and still allow the file; the kernel's check is the
+         * same. */
         process->memory_fd = openat(process->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
         if (process->memory_fd < 0)
             return errno == ENOENT || errno == ESRCH ? -ESRCH : -EPERM;
@@ -98,7 +101,8 @@ int memory_read_pieces(struct remote *self, const struct remote_piece *pieces, s
         done += (size_t)whole;
         if ((size_t)whole == batch)
             continue;
-        /* An address that is gone because its process is (an exec has other addresses) is no bad address. */
+        /* An address that is gone because its process is (an exec has other addresses) is no bad
+         * address. */
         if (process_check(process))
             return -ESRCH;
         if (ret_tail)

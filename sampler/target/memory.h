@@ -1,6 +1,6 @@
 /*
- * A live process's bytes, as remote.h wants them: process_vm_readv, or /proc/PID/mem where that call is missing
- * or filtered away. Threads are running; any read may be torn. Never writes.
+ * A live process's bytes, as remote.h wants them: process_vm_readv, or /proc/PID/mem where that
+ * call is missing or filtered away. Threads are running; any read may be torn. Never writes.
  */
 #pragma once
 

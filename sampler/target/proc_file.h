@@ -1,11 +1,11 @@
-/* Small texts of /proc: read whole, never trusted to be well formed. Knows nothing of processes beyond their text. */
+/* Small texts of /proc: read whole, never trusted to be well formed. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Reads up to size - 1 bytes and ends them with NUL. Count, or -ESRCH (not there), -EPERM, other errno. */
+/* Reads up to size - 1 bytes, adds NUL: count, or -ESRCH (not there), -EPERM, another errno. */
 int proc_read_file(int directory, const char *path, char *into, size_t size);
 
 /* proc(5), /proc/PID/stat; enough of it for everyone here. */
@@ -28,7 +28,7 @@ const char *proc_find_field(const char *text, const char *name);
 /* The name's value as a number; 0 if it is not there. */
 uint64_t proc_find_number(const char *text, const char *name, int base);
 
-/* "NSpid:" has a number for each PID namespace, outermost first: returns how many, the last in `*ret`. */
+/* "NSpid:" has a number per PID namespace, ours first: how many, and the last in `*ret`. */
 int proc_find_inner_pid(const char *status, pid_t *ret);
 
 /* A whole directory entry that is a number, or -1. */

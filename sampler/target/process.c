@@ -10,7 +10,11 @@
 #include <signal.h>
 #include <string.h>
 
-enum { STATUS_SIZE = 8192, PATH_SIZE = 64, KERNEL_THREAD = 0x00200000 /* PF_KTHREAD, linux/sched.h */ };
+enum {
+    STATUS_SIZE = 8192,
+    PATH_SIZE = 64,
+    KERNEL_THREAD = 0x00200000 /* PF_KTHREAD, linux/sched.h */
+};
 
 void process_close(struct process *process)
 {
@@ -32,9 +36,11 @@ static int open_failed(pid_t pid, struct failure *why)
 {
     /* mount option hidepid: the process is there for kill(2) and not for us. */
     if (errno == ENOENT && kill(pid, 0) < 0 && errno == EPERM)
-        return failure_set(why, -EPERM,
-                           "process %d is another user's and /proc hides it (mount option hidepid): "
-                           "run this as that user or with sudo", pid);
+        return failure_set(
+            why, -EPERM,
+            "process %d is another user's and /proc hides it (mount option hidepid): "
+            "run this as that user or with sudo",
+            pid);
     return failure_set(why, -ESRCH, "there is no process %d", pid);
 }
 
@@ -51,7 +57,8 @@ static int identity_read(struct process *process, struct proc_stat *ret_stat, st
         return failure_set(why, -ESRCH, "%d is a thread of process %d: give that number instead",
                            pid, leader);
     if (state_is_dead(ret_stat->state))
-        return failure_set(why, -ESRCH, ret_stat->threads > 1
+        return failure_set(why, -ESRCH,
+                           ret_stat->threads > 1
                                ? "the main thread of process %d has ended, and its memory with it"
                                : "process %d has ended and only waits for its parent to notice",
                            pid);
@@ -63,7 +70,8 @@ static int identity_read(struct process *process, struct proc_stat *ret_stat, st
     return 0;
 }
 
-/* One byte from nowhere: a kernel that lets us read says "bad address", one that does not "not permitted". */
+/* One byte from nowhere: a kernel that lets us read says "bad address", one that does not "not
+ * permitted". */
 static int memory_probe(struct process *process)
 {
     char byte;
@@ -93,7 +101,8 @@ int process_open(pid_t pid, struct process **ret, struct failure *why)
     if (result < 0)
         return result;
     if (stat.flags & KERNEL_THREAD)
-        return failure_set(why, -EPERM, "process %d is a thread of the kernel and runs no program", pid);
+        return failure_set(why, -EPERM, "process %d is a thread of the kernel and runs no program",
+                           pid);
     result = memory_probe(process);
     if (result == -EPERM)
         return process_explain_denied(process, "read the memory of", why);
@@ -108,12 +117,13 @@ int process_check(const struct process *process)
     struct proc_stat stat;
     if (proc_read_stat(process->proc_fd, "stat", &stat) < 0 || state_is_dead(stat.state))
         return -ESRCH;
-    bool other_program = stat.stack_start && process->stack_start &&
-                         stat.stack_start != process->stack_start;
+    bool other_program =
+        stat.stack_start && process->stack_start && stat.stack_start != process->stack_start;
     return stat.start_time == process->start_time && !other_program ? 0 : -ESRCH;
 }
 
-int process_explain_denied(const struct process *process, const char *operation, struct failure *why)
+int process_explain_denied(const struct process *process, const char *operation,
+                           struct failure *why)
 {
     struct process copy = *process;
     int result = memory_probe(&copy);
@@ -205,8 +215,9 @@ int process_list_descendants(pid_t pid, pid_t **ret)
     AUTO_FREE pid_t *found = calloc(count + 1, sizeof *found);
     if (!found)
         return -ENOMEM;
-    /* found[0] is the ancestor; each that was found is asked for its children in turn. A pid that came back
-     * within the scan could make a circle, so nobody is adopted twice: its entry is struck out. */
+    /* found[0] is the ancestor; each that was found is asked for its children in turn. A pid that
+     * came back within the scan could make a circle, so nobody is adopted twice: its entry is
+     * struck out. */
     size_t used = 1;
     found[0] = pid;
     for (size_t asked = 0; asked < used; asked++) {

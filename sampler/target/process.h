@@ -1,6 +1,6 @@
 /*
- * The process under study: its identity (a descriptor of /proc/PID that can never become another process), its
- * memory, and, when something is refused, which check refused it.
+ * The process under study: its identity (a descriptor of /proc/PID that can never become another
+ * process), its memory, and, when something is refused, which check refused it.
  */
 #pragma once
 
@@ -29,9 +29,13 @@ void process_close(struct process *process);
 /* Still the process we opened, running the same program? 0 or -ESRCH. */
 int process_check(const struct process *process);
 
-/* Tries to read a byte; on refusal says which check failed: uid, Yama, dumpable, capability, seccomp,
- * another tracer: -EPERM; -ESRCH if it ended, 0 if nothing refuses. `operation` is what was tried: "trace". */
-int process_explain_denied(const struct process *process, const char *operation, struct failure *why);
+/*
+ * Tries to read a byte, then says which check failed (uid, Yama, dumpable, capability, seccomp,
+ * another tracer): -EPERM; -ESRCH if it ended, 0 if nothing refuses. `operation`, say "trace", is
+ * what was tried.
+ */
+int process_explain_denied(const struct process *process, const char *operation,
+                           struct failure *why);
 
 /* argv[0] and friends, NUL -> space, cut to `size`; comm in brackets when there is none. */
 int process_read_command(pid_t pid, char *into, size_t size);

@@ -149,10 +149,11 @@ static int call_parse(const char *text, struct blocked_call *ret)
     if (rest == text)
         return -EBADMSG;
     int got = call.number < 0
-        ? sscanf(rest, "%" SCNx64 " %" SCNx64, &call.sp, &call.ip)
-        : sscanf(rest, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
-                       " %" SCNx64 " %" SCNx64,
-                 &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &call.sp, &call.ip);
+                  ? sscanf(rest, "%" SCNx64 " %" SCNx64, &call.sp, &call.ip)
+                  : sscanf(rest,
+                           "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+                           " %" SCNx64 " %" SCNx64,
+                           &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &call.sp, &call.ip);
     *ret = call;
     return got == (call.number < 0 ? 2 : 8) ? 0 : -EBADMSG;
 }
@@ -167,7 +168,8 @@ static bool text_begins_with_any(const char *text, const char *const *prefixes)
 
 static enum thread_state device_state(const struct thread_probe *probe, uint64_t fd)
 {
-    static const char *const gpus[] = { "/dev/nvidia", "/dev/neuron", "/dev/kfd", "/dev/dri/", NULL };
+    static const char *const gpus[] = { "/dev/nvidia", "/dev/neuron", "/dev/kfd", "/dev/dri/",
+                                        NULL };
     char path[PATH_SIZE], target[PATH_MAX];
     snprintf(path, sizeof path, "fd/%d", (int)fd);
     ssize_t length = readlinkat(probe->process->proc_fd, path, target, sizeof target - 1);
@@ -177,7 +179,8 @@ static enum thread_state device_state(const struct thread_probe *probe, uint64_t
     return text_begins_with_any(target, gpus) ? THREAD_WAIT_GPU : THREAD_WAIT_IO;
 }
 
-/* The kernel function a thread sleeps in tells what its resumed call was; some kernels do not say. */
+/* The kernel function a thread sleeps in tells what its resumed call was; some kernels do not say.
+ */
 static enum wait_class resumed_class(const struct thread_probe *probe)
 {
     static const struct {
@@ -209,7 +212,8 @@ static void wait_classify(const struct thread_probe *probe, const struct blocked
         class = native_arch.wait_classes[call->number];
     if (class == WAIT_RESTART)
         class = resumed_class(probe);
-    if ((class == WAIT_SELECT && !call->arguments[0]) || (class == WAIT_POLL && !call->arguments[1]))
+    if ((class == WAIT_SELECT && !call->arguments[0]) ||
+        (class == WAIT_POLL && !call->arguments[1]))
         class = WAIT_SLEEP;
     if (class == WAIT_FUTEX)
         wait->futex = call->arguments[0];

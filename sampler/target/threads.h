@@ -18,7 +18,7 @@ struct wait_state {
     remote_addr futex;       /* its address, 0 if it waits on none */
     uint64_t run_ns;         /* schedstat: time on a CPU */
     uint64_t queued_ns;      /* time runnable without a CPU */
-    uint64_t turns;          /* times it was put on a CPU: unchanged means it did not run in between */
+    uint64_t turns;          /* times it got a CPU: unchanged means it did not run in between */
     bool off_cpu;            /* blocked or stopped at the time of the call */
     remote_addr sp, ip;      /* user stack and instruction pointer where the kernel tells; else 0 */
 };
@@ -26,7 +26,7 @@ struct wait_state {
 /* 0, -ESRCH, -EPERM. */
 int thread_read_wait(const struct process *process, pid_t tid, struct wait_state *ret);
 
-/* The same for a thread that is asked again and again: its descriptors, kept. Borrows the process. */
+/* The same for a thread that is asked often: its descriptors, kept. Borrows the process. */
 struct thread_probe {
     const struct process *process;
     pid_t tid;

@@ -5,15 +5,17 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 /* What a stop of the thread means to us, once waitpid has told of it. */
 enum stop_kind {
-    STOP_GONE,    /* ended, and reaped where that was ours to do */
+    STOP_GONE,    /* ended */
     STOP_EXITING, /* on its way out: has no stack worth reading */
     STOP_SIGNAL,  /* about to receive a signal, which must go on to it */
     STOP_TRAP,    /* the stop we asked for, or a group stop it was in */
@@ -31,29 +33,36 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Waits for stops alone: an exit status is the parent's to take, and the parent may be us. */
 static struct stop stop_wait(pid_t tid)
 {
-    int status;
-    pid_t got;
+    siginfo_t info;
+    int result;
     do {
-        got = waitpid(tid, &status, __WALL);
-    } while (got < 0 && errno == EINTR);
-
-    if (got < 0 || !WIFSTOPPED(status))
+        result = waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0)
         return (struct stop){ STOP_GONE, 0 };
-    switch (status >> 16) {
-    case 0:
-        return (struct stop){ STOP_SIGNAL, WSTOPSIG(status) };
-    case PTRACE_EVENT_EXIT:
+
+    int event = info.si_status >> 8;
+    if (event == PTRACE_EVENT_EXIT)
         return (struct stop){ STOP_EXITING, 0 };
-    default:
-        return (struct stop){ STOP_TRAP, 0 };
-    }
+    return event ? (struct stop){ STOP_TRAP, 0 } : (struct stop){ STOP_SIGNAL, info.si_status };
+}
+
+static bool is_own_child(pid_t tid)
+{
+    char path[64], status[8192];
+    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    return proc_read_file(AT_FDCWD, path, status, sizeof status) > 0 &&
+           proc_find_number(status, "Tgid", 10) == (uint64_t)tid &&
+           proc_find_number(status, "PPid", 10) == (uint64_t)getpid();
 }
 
 /*
- * A detach fails only for a thread that was killed while it stood: it comes by once more, on its way out, or is
- * dead already. Not to take that news would keep a dead thread, and so its whole process, from being buried.
+ * A detach fails only for a thread that was killed while it stood. It comes by once more, on its
+ * way out, or is dead already; then its process cannot be buried before we have looked, save for
+ * its parent.
  */
 static int thread_detach(pid_t tid, int signal)
 {
@@ -61,8 +70,11 @@ static int thread_detach(pid_t tid, int signal)
     while (ptrace(PTRACE_DETACH, tid, 0, (long)signal) < 0) {
         result = -ESRCH;
         signal = 0;
-        if (stop_wait(tid).kind == STOP_GONE)
-            break;
+        if (stop_wait(tid).kind != STOP_GONE)
+            continue;
+        if (!is_own_child(tid))
+            waitpid(tid, NULL, __WALL | WNOHANG);
+        break;
     }
     return result;
 }
@@ -77,7 +89,7 @@ static char thread_state_letter(pid_t tid)
 
 int thread_pause(pid_t tid, struct pause *ret)
 {
-    /* Such a thread would stop only when its sleep ends, which may be never, and we would wait as long. */
+    /* Such a thread stops only when its sleep ends, which may be never: we would wait as long. */
     if (thread_state_letter(tid) == 'D')
         return -EAGAIN;
     /* Told of its exit, we never wait for a main thread that is dead while others live. */
@@ -91,9 +103,8 @@ int thread_pause(pid_t tid, struct pause *ret)
     struct stop stop = stop_wait(tid);
     switch (stop.kind) {
     case STOP_EXITING:
-        thread_detach(tid, 0);
-        return -ESRCH;
     case STOP_GONE:
+        thread_detach(tid, 0);
         return -ESRCH;
     default:
         *ret = (struct pause){ tid, since_ns, stop.signal };

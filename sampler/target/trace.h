@@ -1,6 +1,6 @@
 /*
- * One thread, paused for microseconds: PTRACE_SEIZE and INTERRUPT, never SIGSTOP. A thread that was stopped
- * stays stopped, one that was running runs on, and the kernel lets go of it if we are killed.
+ * One thread, paused for microseconds: PTRACE_SEIZE and INTERRUPT, never SIGSTOP. A thread that was
+ * stopped stays stopped, one that was running runs on; the kernel lets go of it if we are killed.
  */
 #pragma once
 
@@ -12,16 +12,18 @@
 #include <sys/types.h>
 
 struct pause {
-    pid_t tid;          /* 0: nothing is paused */
-    uint64_t since_ns;  /* CLOCK_MONOTONIC when it was asked to stand: never later than it did */
-    int signal;         /* caught on its way to the thread, handed over when that goes on; else 0 */
+    pid_t tid;         /* 0: nothing is paused */
+    uint64_t since_ns; /* CLOCK_MONOTONIC when it was asked to stand: never later than it did */
+    int signal;        /* caught on its way to the thread, handed over when that goes on; else 0 */
 };
 
-/* 0, -ESRCH (gone), -EPERM (refused, or another tracer has it), -EAGAIN (in an uninterruptible sleep: it cannot
- * be stopped now, and its stack does not move). Pause and resume from the same one of our threads. */
+/*
+ * 0, -ESRCH (gone), -EPERM (refused, or another tracer has it), -EAGAIN (in an uninterruptible
+ * sleep: cannot be stopped now, and its stack does not move). Resume on the thread that paused it.
+ */
 int thread_pause(pid_t tid, struct pause *ret);
 
-/* Lets it run on; returns how long it stood, in nanoseconds, or -ESRCH. Safe on a pause that holds nothing. */
+/* Lets it run on: the nanoseconds it stood, or -ESRCH. Safe on a pause that holds nothing. */
 int64_t thread_resume(struct pause *pause);
 
 int thread_read_registers(const struct pause *pause, struct registers *ret);

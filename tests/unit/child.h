@@ -1,0 +1,163 @@
+/*
+ * Targets for the tests of sampler/target: children made by fork, which say "ready" through a pipe
+ * and die with the test. What they count stands in memory shared with the test.
+ */
+#pragma once
+
+#include "sampler/base/cleanup.h"
+#include "sampler/target/process.h"
+#include "sampler/target/threads.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHILD_SECONDS = 30 }; /* a limit for the broken case, never waited for in a good one */
+
+struct child {
+    pid_t pid;
+    int ready;  /* the child writes */
+    int orders; /* the child reads */
+};
+
+struct child_side {
+    int ready, orders;
+    void *argument;
+};
+
+static inline void child_say_ready(const struct child_side *side)
+{
+    if (write(side->ready, "r", 1) != 1)
+        _exit(90);
+}
+
+/* Waits for an order; ends with the test. */
+static inline void child_await_order(const struct child_side *side)
+{
+    char order;
+    if (read(side->orders, &order, 1) != 1)
+        _exit(0);
+}
+
+static inline struct child child_start(void (*run)(struct child_side *side), void *argument)
+{
+    int ready[2], orders[2];
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(orders), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(ready[0]);
+        close(orders[1]);
+        struct child_side side = { ready[1], orders[0], argument };
+        run(&side);
+        _exit(0);
+    }
+    close(ready[1]);
+    close(orders[0]);
+    return (struct child){ pid, ready[0], orders[1] };
+}
+
+static inline void child_await_ready(const struct child *child)
+{
+    char byte;
+    assert_int_equal(read(child->ready, &byte, 1), 1);
+}
+
+static inline void child_order(const struct child *child)
+{
+    assert_int_equal(write(child->orders, "o", 1), 1);
+}
+
+/* How it ended, as waitpid says. */
+static inline int child_wait(struct child *child)
+{
+    int status;
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    close(child->ready);
+    close(child->orders);
+    child->pid = 0;
+    return status;
+}
+
+static inline void child_kill(struct child *child)
+{
+    if (!child->pid)
+        return;
+    kill(child->pid, SIGKILL);
+    child_wait(child);
+}
+
+#define AUTO_CHILD CLEANUP(child_kill)
+
+/* Zeroed, and the same bytes for all children started later. */
+static inline void *shared_new(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    return memory;
+}
+
+static inline uint64_t seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec;
+}
+
+/* Asks until it holds; what never comes to hold is a failure of the test, not a slow machine. */
+#define await(condition)                                                                           \
+    do {                                                                                           \
+        uint64_t limit_ = seconds_now() + CHILD_SECONDS;                                           \
+        while (!(condition)) {                                                                     \
+            if (seconds_now() > limit_)                                                            \
+                fail_msg("never came true: %s", #condition);                                       \
+            sched_yield();                                                                         \
+        }                                                                                          \
+    } while (0)
+
+static inline struct process *open_child(const struct child *child)
+{
+    struct process *process;
+    struct failure why = { 0 };
+    if (process_open(child->pid, &process, &why))
+        fail_msg("process_open: %s", why.text);
+    return process;
+}
+
+DEFINE_CLEANUP(struct process *, process_close)
+#define AUTO_PROCESS CLEANUP(process_closep)
+
+static inline char thread_letter(pid_t tid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", tid);
+    AUTO_FCLOSE FILE *file = fopen(path, "re");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[length] = '\0';
+    const char *end = strrchr(text, ')');
+    return end && end[1] ? end[2] : 'X';
+}
+
+static inline enum thread_state wait_of(const struct process *process, pid_t tid)
+{
+    struct wait_state wait;
+    int result = thread_read_wait(process, tid, &wait);
+    if (result)
+        fail_msg("thread_read_wait of %d: %d", tid, result);
+    return wait.state;
+}
