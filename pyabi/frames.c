@@ -119,6 +119,12 @@ static uint64_t position_read(const struct py_layout *layout, const uint8_t *byt
     return field_u32(bytes, layout->frame.position);
 }
 
+/* The code object, or whatever stands in its place, without the tag bits of a stack reference. */
+static remote_addr code_read(const struct py_layout *layout, const uint8_t *bytes)
+{
+    return field_address(bytes, layout->frame.code) & ~(remote_addr)layout->reference_tag_mask;
+}
+
 /* A frame that runs belongs to a frame object or generator that says so. */
 static bool frame_is_executing(const struct walk *walk, const uint8_t *bytes, uint8_t owner)
 {
@@ -149,7 +155,7 @@ static int frame_read(struct walk *walk, remote_addr address, struct walked_fram
         return error;
     *ret = (struct walked_frame){ .address = address };
     ret->previous = field_address(bytes, layout->frame.previous);
-    ret->code = field_address(bytes, layout->frame.code) & ~(remote_addr)layout->reference_tag_mask;
+    ret->code = code_read(layout, bytes);
     ret->position = position_read(layout, bytes);
     if (offset_present(layout->frame.tlbc_index))
         ret->tlbc_index = field_u32(bytes, layout->frame.tlbc_index);
@@ -304,32 +310,34 @@ static int data_stack_check(const struct walk *walk)
 
 /* ---- two looks ---- */
 
-static bool head_unmoved(const struct walk *walk)
+static bool head_unmoved(const struct walk *walk, unsigned look)
 {
     const struct py_layout *layout = walk->layout;
-    const uint8_t *state = view_find_again(walk->view, walk->thread->state, layout->thread.size);
+    const uint8_t *state =
+        view_find_again(walk->view, look, walk->thread->state, layout->thread.size);
     if (!state)
         return false;
     if (offset_present(layout->thread.frame))
         return field_address(state, layout->thread.frame) == walk->head;
-    const uint8_t *cframe = view_find_again(walk->view, walk->cframe, layout->cframe.size);
+    const uint8_t *cframe = view_find_again(walk->view, look, walk->cframe, layout->cframe.size);
     return cframe && field_address(state, layout->thread.cframe) == walk->cframe &&
            field_address(cframe, layout->cframe.current_frame) == walk->head;
 }
 
 /* The innermost frame may have gone on within its code; the others may not. */
-static bool frame_unmoved(const struct walk *walk, const struct walked_frame *frame, bool innermost)
+static bool frame_unmoved(const struct walk *walk, unsigned look, const struct walked_frame *frame,
+                          bool innermost)
 {
     const struct py_layout *layout = walk->layout;
-    const uint8_t *bytes = view_find_again(walk->view, frame->address - walk->lead,
+    const uint8_t *bytes = view_find_again(walk->view, look, frame->address - walk->lead,
                                            walk->lead + layout->frame.size);
     if (!bytes)
         return false;
     bytes += walk->lead;
     return field_address(bytes, layout->frame.previous) == frame->previous &&
-           (field_address(bytes, layout->frame.code) & ~(remote_addr)layout->reference_tag_mask) ==
-               frame->code &&
-           (innermost || position_read(layout, bytes) == frame->position);
+           code_read(layout, bytes) == frame->code &&
+           (innermost || position_read(layout, bytes) == frame->position) &&
+           (frame->is_shim || frame_is_executing(walk, bytes, frame->owner));
 }
 
 /* A frame that has returned keeps its bytes but has its stack pointer put back; one that runs has it taken. */
@@ -343,24 +351,27 @@ static bool innermost_alive(struct walk *walk)
     return bytes && (int32_t)field_u32(bytes, layout->frame.stacktop) == -1;
 }
 
-static int moment_check(struct walk *walk)
+static bool look_agrees(const struct walk *walk, unsigned look)
 {
-    struct python *python = walk->python;
-    if (!innermost_alive(walk))
-        return -EAGAIN;
-    if (view_has_grown(walk->view)) {
-        int error = view_read_again(walk->view, python->memory);
-        if (error)
-            return error;
-    }
-    if (!head_unmoved(walk))
-        return -EAGAIN;
+    const struct python *python = walk->python;
     bool innermost = true;
+    if (!head_unmoved(walk, look))
+        return false;
     for (size_t i = 0; i < python->walked_count; i++) {
-        if (!frame_unmoved(walk, &python->walked[i], innermost))
-            return -EAGAIN;
+        if (!frame_unmoved(walk, look, &python->walked[i], innermost))
+            return false;
         innermost = innermost && python->walked[i].is_shim;
     }
+    return true;
+}
+
+static int looks_check(struct walk *walk)
+{
+    if (!innermost_alive(walk))
+        return -EAGAIN;
+    for (unsigned look = 1; look < VIEW_LOOKS; look++)
+        if (!look_agrees(walk, look))
+            return -EAGAIN;
     return 0;
 }
 
@@ -401,6 +412,23 @@ static size_t generator_lead(const struct py_layout *layout)
     return offset_of(layout->generator.frame_inline) - offset_of(layout->generator.frame_state);
 }
 
+/* From what the view holds, and what it lacks, to frames with their code. */
+static int stack_walk(struct walk *walk)
+{
+    int error = head_read(walk);
+    if (!error)
+        error = generation_read(walk);
+    if (error)
+        return error;
+    chunks_fetch(walk);
+    error = chain_walk(walk);
+    if (!error)
+        error = chain_end_check(walk);
+    if (!error)
+        error = codes_resolve(walk);
+    return error ? error : data_stack_check(walk);
+}
+
 int python_read_stack(struct python *python, const struct py_thread *thread, struct view *view,
                       enum py_moment moment, struct py_stack *ret)
 {
@@ -413,23 +441,20 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         .source = page_cache_remote(python->pages),
         .lead = generator_lead(&python->layout),
     };
-    int error = view_refill(view, python->memory, moment == MOMENT_RUNNING ? 2 : 1);
+    bool running = moment == MOMENT_RUNNING;
+    int error = view_refill(view, python->memory, running ? VIEW_LOOKS : 1);
     if (!error)
-        error = head_read(&walk);
-    if (!error)
-        error = generation_read(&walk);
-    if (error)
-        return error;
-    chunks_fetch(&walk);
-    error = chain_walk(&walk);
-    if (!error)
-        error = chain_end_check(&walk);
-    if (!error)
-        error = codes_resolve(&walk);
-    if (!error)
-        error = data_stack_check(&walk);
-    if (!error && moment == MOMENT_RUNNING)
-        error = moment_check(&walk);
+        error = stack_walk(&walk);
+    if (!error && running && view_has_grown(view)) {
+        /* now that it is known where to look, look at all of it in one go */
+        error = view_look_again(view, python->memory);
+        if (!error)
+            error = stack_walk(&walk);
+        if (!error && view_has_grown(view))
+            error = -EAGAIN;
+    }
+    if (!error && running)
+        error = looks_check(&walk);
     if (error)
         return error;
     if (python->layout.shim_owners)

@@ -115,14 +115,14 @@ static int thread_add(struct python *python, struct remote *memory, remote_addr 
     return 0;
 }
 
-/* New threads are put in front, so the last one is the oldest: the main thread, in the main interpreter. */
-static int main_thread_learn(struct python *python, struct remote *memory, remote_addr head,
+/* Before 3.11. New threads are put in front: the last of the main interpreter's is the main thread. */
+static void main_thread_learn(struct python *python, struct remote *memory, remote_addr head,
                              uint64_t main_id)
 {
     const struct py_layout *layout = &python->layout;
     remote_addr last = head;
     if (offset_present(layout->thread.native_id) || python->tid_offset_plus_one)
-        return 0;
+        return;
     for (size_t i = 0; i < THREAD_MAX; i++) {
         remote_addr next = remote_field(memory, last, layout->thread.next, 8);
         if (!next)
@@ -130,7 +130,16 @@ static int main_thread_learn(struct python *python, struct remote *memory, remot
         last = next;
     }
     tid_offset_learn(python, memory, remote_field(memory, last, layout->thread.ident, 8), main_id);
-    return 0;
+}
+
+/* Oldest first, as people count them. */
+static void threads_reverse(struct py_thread *threads, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct py_thread other = threads[i];
+        threads[i] = threads[count - 1 - i];
+        threads[count - 1 - i] = other;
+    }
 }
 
 static int threads_walk(struct python *python, struct remote *memory,
@@ -138,12 +147,13 @@ static int threads_walk(struct python *python, struct remote *memory,
 {
     const struct py_layout *layout = &python->layout;
     uint8_t state[4096];
+    size_t first = python->thread_count;
     remote_addr at = remote_field(memory, interpreter->address, layout->interp.threads_head, 8);
     if (layout->thread.size > sizeof state)
         return -EBADMSG;
     if (interpreter->id == 0)
         main_thread_learn(python, memory, at, main_id);
-    for (remote_addr before = 0; at; ) {
+    for (remote_addr before = 0; at;) {
         int error = remote_read(memory, at, state, layout->thread.size);
         if (error)
             return error == -EFAULT ? -EAGAIN : error;
@@ -156,6 +166,7 @@ static int threads_walk(struct python *python, struct remote *memory,
         before = at;
         at = field_address(state, layout->thread.next);
     }
+    threads_reverse(python->threads + first, python->thread_count - first);
     return 0;
 }
 

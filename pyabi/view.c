@@ -9,21 +9,36 @@ enum {
     IDLE_MOMENTS = 8,  /* a piece not used for so long is no longer fetched */
     PIECE_LIMIT = 1 << 18,
     FIRST_SLOTS = 64,
+    /* Pieces so close together are one segment of the vector: a segment costs as much as copying some kilobytes, and
+     * what is copied in one go is torn far less often than what is copied in two. Never a whole page, which
+     * could be unmapped. */
+    GAP_MAX = 2048,
 };
 
 struct piece {
     remote_addr address;
     uint32_t size;
-    uint32_t at; /* where its bytes stand, in both copies */
+    uint32_t at; /* where its bytes stand, at every look */
     uint32_t last_used;
+    uint8_t rank;
+};
+
+/* Neighbouring pieces of one rank, read together. */
+struct segment {
+    remote_addr address;
+    uint32_t size, at;
+    uint32_t first_piece; /* of those that it holds; the next segment's is one past the last */
     uint8_t rank;
 };
 
 struct view {
     struct piece *pieces;
     size_t count, capacity;
-    uint8_t *bytes, *again;
+    uint8_t *looks[VIEW_LOOKS];
     size_t used, room;
+    struct segment *segments;
+    size_t segment_count, segment_capacity;
+    size_t packed; /* pieces that the segments cover; later ones were fetched on demand */
     uint32_t *slots; /* piece index + 1 by address; 0 is free */
     size_t slot_count;
     uint32_t *chunks; /* the pieces that hold many frames each, and are searched by range */
@@ -49,8 +64,9 @@ void view_free(struct view *view)
     if (!view)
         return;
     free(view->pieces);
-    free(view->bytes);
-    free(view->again);
+    for (unsigned look = 0; look < VIEW_LOOKS; look++)
+        free(view->looks[look]);
+    free(view->segments);
     free(view->slots);
     free(view->chunks);
     free(view->vector);
@@ -109,17 +125,14 @@ static int chunks_add(struct view *view, size_t index)
 
 static int bytes_reserve(struct view *view, size_t extra)
 {
-    size_t capacity = view->room;
-    int error = array_grow(&view->bytes, &capacity, view->used + extra, 1);
-    if (error)
-        return error;
-    if (capacity == view->room)
-        return 0;
-    uint8_t *again = realloc(view->again, capacity);
-    if (!again)
-        return -ENOMEM;
-    view->again = again;
-    view->room = capacity;
+    size_t room = view->room;
+    for (unsigned look = 0; look < VIEW_LOOKS; look++) {
+        room = view->room;
+        int error = array_grow(&view->looks[look], &room, view->used + extra, 1);
+        if (error)
+            return error;
+    }
+    view->room = room;
     return 0;
 }
 
@@ -140,108 +153,155 @@ static struct piece *piece_add(struct view *view, enum piece_rank rank, remote_a
     return piece;
 }
 
-/* Drops what was of no use lately and packs the rest, ranks in order. */
+static bool piece_is_stale(const struct view *view, const struct piece *piece)
+{
+    return piece->size == 0 || view->moment - piece->last_used > IDLE_MOMENTS;
+}
+
+static int piece_compare(const void *a, const void *b)
+{
+    const struct piece *left = a, *right = b;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
+    return left->address < right->address ? -1 : left->address > right->address;
+}
+
+/* Does the piece lie behind the segment closely enough to be read with it? */
+static bool segment_takes(const struct segment *segment, const struct piece *piece)
+{
+    remote_addr end = segment->address + segment->size;
+    return segment->rank == piece->rank && piece->address <= end + GAP_MAX;
+}
+
+/* Gives every piece its place in the bytes, and makes segments of neighbours. */
+static int segments_build(struct view *view)
+{
+    struct segment *segment = NULL;
+    view->segment_count = view->chunk_count = view->used = 0;
+    int error = array_grow(&view->segments, &view->segment_capacity, view->count,
+                           sizeof *view->segments);
+    for (size_t i = 0; i < view->count && !error; i++) {
+        struct piece *piece = &view->pieces[i];
+        if (!segment || !segment_takes(segment, piece)) {
+            segment = &view->segments[view->segment_count++];
+            *segment = (struct segment){ .address = piece->address, .at = (uint32_t)view->used,
+                                         .first_piece = (uint32_t)i, .rank = piece->rank };
+        }
+        uint32_t start = (uint32_t)(piece->address - segment->address);
+        piece->at = segment->at + start;
+        if (start + piece->size > segment->size)
+            segment->size = start + piece->size;
+        view->used = segment->at + segment->size;
+        if (piece->rank == PIECE_CHUNK)
+            error = chunks_add(view, i);
+    }
+    view->packed = view->count;
+    return error ? error : bytes_reserve(view, 0);
+}
+
+/* Drops what was of no use lately, puts the rest in order, and plans how to read it. */
 static int pieces_pack(struct view *view)
 {
-    size_t stale = 0;
-    bool ordered = true;
-    for (size_t i = 0; i < view->count; i++) {
-        stale += view->moment - view->pieces[i].last_used > IDLE_MOMENTS;
-        ordered = ordered && (i == 0 || view->pieces[i - 1].rank <= view->pieces[i].rank);
-    }
-    if (!stale && ordered)
+    size_t kept = 0;
+    for (size_t i = 0; i < view->count; i++)
+        if (!piece_is_stale(view, &view->pieces[i]))
+            view->pieces[kept++] = view->pieces[i];
+    if (kept == view->count && kept == view->packed)
         return 0;
+    view->count = kept;
+    qsort(view->pieces, kept, sizeof *view->pieces, piece_compare);
+    int error = segments_build(view);
+    return error ? error : slots_rebuild(view, kept);
+}
 
-    AUTO_FREE struct piece *old = malloc(view->count * sizeof *old);
-    if (!old)
-        return -ENOMEM;
-    memcpy(old, view->pieces, view->count * sizeof *old);
-    size_t kept = 0, used = 0;
-    view->chunk_count = 0;
-    for (unsigned rank = 0; rank < PIECE_RANKS; rank++) {
-        for (size_t i = 0; i < view->count; i++) {
-            if (old[i].rank != rank || view->moment - old[i].last_used > IDLE_MOMENTS)
-                continue;
-            view->pieces[kept] = old[i];
-            view->pieces[kept].at = (uint32_t)used;
-            used += old[i].size;
-            if (rank == PIECE_CHUNK)
-                view->chunks[view->chunk_count++] = (uint32_t)kept;
-            kept++;
+static void piece_drop(struct piece *piece)
+{
+    piece->size = 0;
+}
+
+/* Its pieces are read one by one from the next moment on, or not at all. */
+static void segment_drop(struct view *view, size_t index)
+{
+    struct segment *segment = &view->segments[index];
+    size_t end = index + 1 < view->segment_count ? segment[1].first_piece : view->packed;
+    for (size_t i = segment->first_piece; i < end; i++)
+        piece_drop(&view->pieces[i]);
+    segment->size = 0;
+    view->packed = SIZE_MAX; /* pack at the next moment */
+}
+
+static size_t vector_add(struct view *view, unsigned look, size_t index, size_t at)
+{
+    const struct segment *segment = &view->segments[index];
+    view->vector[at] = (struct remote_piece){ segment->address, view->looks[look] + segment->at,
+                                              segment->size };
+    return at + 1;
+}
+
+/* Later looks leave code alone and go there and back: what says where the stack begins is first and last. */
+static size_t vector_add_later_looks(struct view *view, size_t at)
+{
+    for (unsigned look = 1; look < VIEW_LOOKS; look++) {
+        for (size_t i = 0; i < view->segment_count; i++) {
+            size_t index = look % 2 ? view->segment_count - 1 - i : i;
+            if (view->segments[index].rank < PIECE_CODE)
+                at = vector_add(view, look, index, at);
         }
     }
-    view->count = kept;
-    view->used = used;
-    return slots_rebuild(view, kept);
-}
-
-static void piece_drop(struct view *view, size_t index)
-{
-    view->pieces[index].last_used = view->moment - IDLE_MOMENTS - 1;
-    view->pieces[index].size = 0;
-}
-
-static size_t vector_fill(struct view *view, uint8_t *bytes, size_t from, size_t at)
-{
-    for (size_t i = from; i < view->count; i++, at++) {
-        const struct piece *piece = &view->pieces[i];
-        view->vector[at] = (struct remote_piece){ piece->address, bytes + piece->at, piece->size };
-    }
     return at;
 }
 
-/* The second copy is read from the end: what says where the stack begins is looked at first and last. */
-static size_t vector_fill_again(struct view *view, size_t at)
+static int vector_reserve(struct view *view)
 {
-    for (size_t i = view->count; i-- > 0;) {
-        const struct piece *piece = &view->pieces[i];
-        if (piece->rank < PIECE_CODE)
-            view->vector[at++] =
-                (struct remote_piece){ piece->address, view->again + piece->at, piece->size };
-    }
-    return at;
+    return array_grow(&view->vector, &view->vector_capacity, VIEW_LOOKS * view->segment_count + 1,
+                      sizeof *view->vector);
 }
 
-/* One vector; a piece that has become unreadable is dropped and the rest read without it. */
-static int vector_read(struct view *view, struct remote *memory, unsigned copies)
+/* One vector; a segment that has become unreadable is dropped and the rest read without it. */
+static int vector_read(struct view *view, struct remote *memory, unsigned looks)
 {
-    int error = array_grow(&view->vector, &view->vector_capacity, 2 * view->count + 2,
-                           sizeof *view->vector);
+    int error = vector_reserve(view);
     size_t from = 0;
-    while (!error && from < view->count) {
-        size_t count = vector_fill(view, view->bytes, from, 0);
-        if (copies > 1)
-            count = vector_fill_again(view, count);
+    while (!error && from < view->segment_count) {
+        size_t count = 0, first = view->segment_count - from;
+        for (size_t i = from; i < view->segment_count; i++)
+            count = vector_add(view, 0, i, count);
+        if (looks > 1)
+            count = vector_add_later_looks(view, count);
         int whole = memory->read_pieces(memory, view->vector, count, NULL);
         if (whole < 0)
             return whole;
         if ((size_t)whole >= count)
             return 0;
-        if ((size_t)whole >= view->count - from)
-            return -EAGAIN; /* readable a microsecond ago, gone at the second look */
-        from += (size_t)whole;
-        piece_drop(view, from++);
+        if ((size_t)whole >= first)
+            return -EAGAIN; /* readable a microsecond ago, gone at the next look */
+        segment_drop(view, from + (size_t)whole);
+        from += (size_t)whole + 1;
     }
     return error;
 }
 
-int view_refill(struct view *view, struct remote *memory, unsigned copies)
+int view_refill(struct view *view, struct remote *memory, unsigned looks)
 {
     view->moment++;
-    view->grown = copies < 2;
     int error = pieces_pack(view);
     if (error)
         return error;
-    return vector_read(view, memory, copies);
+    view->grown = looks < VIEW_LOOKS;
+    return vector_read(view, memory, looks);
 }
 
-int view_read_again(struct view *view, struct remote *memory)
+int view_look_again(struct view *view, struct remote *memory)
 {
-    int error = array_grow(&view->vector, &view->vector_capacity, 2 * view->count + 2,
-                           sizeof *view->vector);
+    int error = pieces_pack(view);
+    if (!error)
+        error = vector_reserve(view);
     if (error)
         return error;
-    size_t count = vector_fill_again(view, 0);
+    size_t count = 0;
+    for (size_t i = 0; i < view->segment_count; i++)
+        count = vector_add(view, 0, i, count);
+    count = vector_add_later_looks(view, count);
     int whole = memory->read_pieces(memory, view->vector, count, NULL);
     if (whole < 0)
         return whole;
@@ -284,13 +344,13 @@ const void *view_find(struct view *view, remote_addr address, size_t size)
     if (!piece)
         return NULL;
     piece->last_used = view->moment;
-    return view->bytes + piece->at + (address - piece->address);
+    return view->looks[0] + piece->at + (address - piece->address);
 }
 
-const void *view_find_again(struct view *view, remote_addr address, size_t size)
+const void *view_find_again(struct view *view, unsigned look, remote_addr address, size_t size)
 {
     const struct piece *piece = view->grown ? NULL : piece_find(view, address, size);
-    return piece ? view->again + piece->at + (address - piece->address) : NULL;
+    return piece ? view->looks[look] + piece->at + (address - piece->address) : NULL;
 }
 
 const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank rank,
@@ -305,13 +365,13 @@ const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank
         return NULL;
     }
     view->grown = true;
-    int error = remote_read(memory, address, view->bytes + piece->at, size);
+    int error = remote_read(memory, address, view->looks[0] + piece->at, size);
     if (error) {
-        piece_drop(view, (size_t)(piece - view->pieces));
+        piece_drop(piece);
         *ret_error = error;
         return NULL;
     }
-    return view->bytes + piece->at;
+    return view->looks[0] + piece->at;
 }
 
 bool view_has_grown(const struct view *view)

@@ -17,11 +17,14 @@ void view_free(struct view *view);
 /* The order in which pieces are fetched: what says where the stack begins comes first. */
 enum piece_rank { PIECE_THREAD, PIECE_CHUNK, PIECE_FRAME, PIECE_CODE, PIECE_RANKS };
 
+/* How often the bytes of a running thread are looked at before a stack made of them is believed. */
+enum { VIEW_LOOKS = 3 };
+
 /*
- * Starts a moment: forgets pieces that were of no use for a while and reads all others, `copies` times (1 or 2), in
- * one vector. What cannot be read any more is dropped. 0, -ESRCH, -EPERM, -ENOMEM.
+ * Starts a moment: forgets pieces that were of no use for a while and reads all others, `looks` times (1 or
+ * VIEW_LOOKS), in one vector. What cannot be read any more is dropped. 0, -ESRCH, -EPERM, -ENOMEM.
  */
-int view_refill(struct view *view, struct remote *memory, unsigned copies);
+int view_refill(struct view *view, struct remote *memory, unsigned looks);
 
 /*
  * The bytes at an address: from the pieces, else read now and predicted from then on. The pointer is good until
@@ -33,11 +36,11 @@ const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank
 /* Only from the pieces; NULL when it was not predicted. */
 const void *view_find(struct view *view, remote_addr address, size_t size);
 
-/* The same bytes as they were a moment later. NULL when there is no second copy. */
-const void *view_find_again(struct view *view, remote_addr address, size_t size);
+/* The same bytes at a later look: 1 to VIEW_LOOKS - 1. NULL when they were not looked at again. */
+const void *view_find_again(struct view *view, unsigned look, remote_addr address, size_t size);
 
-/* Fetches the second copy of everything the walk used, because something was not predicted. */
-int view_read_again(struct view *view, struct remote *memory);
+/* Takes the later looks at everything now, because something was not predicted. */
+int view_look_again(struct view *view, struct remote *memory);
 
-/* Something was fetched after the last refill (so that it has no second copy). */
+/* Something was fetched after the last refill (so that it was looked at once only). */
 bool view_has_grown(const struct view *view);

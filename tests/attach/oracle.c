@@ -1,0 +1,131 @@
+/*
+ * Samples the stacks of a process at exponential gaps and writes how often each was seen, for a judge that knows which
+ * stacks can exist: count, TAB, counts by batch, TAB, `name:line` frames outermost first. Last line: how the reads went.
+ */
+#include "sampler/base/cleanup.h"
+#include "sampler/loop/stacks.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <search.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCHES = 20, STACK_TEXT = 1 << 20 };
+
+struct seen {
+    char *stack;
+    uint64_t count, batches[BATCHES];
+};
+
+struct tally {
+    void *tree;
+    uint64_t total, wanted;
+    char *text;
+};
+
+static int seen_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct seen *)a)->stack, ((const struct seen *)b)->stack);
+}
+
+static void tally_add(struct tally *tally, const struct thread_event *event)
+{
+    char *at = tally->text;
+    for (size_t i = event->frame_count; i-- > 0;) {
+        const struct frame_event *frame = &event->frames[i];
+        at += snprintf(at, (size_t)(tally->text + STACK_TEXT - at), "%s%s:%d",
+                       i + 1 < event->frame_count ? ";" : "", frame->name ? frame->name : "?", frame->line);
+        if (at >= tally->text + STACK_TEXT - 4096)
+            break;
+    }
+    *at = '\0';
+    struct seen key = { .stack = tally->text };
+    struct seen **slot = tfind(&key, &tally->tree, seen_compare);
+    if (!slot) {
+        struct seen *fresh = calloc(1, sizeof *fresh);
+        fresh->stack = strdup(tally->text);
+        slot = tsearch(fresh, &tally->tree, seen_compare);
+    }
+    (*slot)->count++;
+    (*slot)->batches[tally->total * BATCHES / tally->wanted % BATCHES]++;
+}
+
+static void seen_print(const void *node, VISIT which, int depth)
+{
+    (void)depth;
+    if (which != postorder && which != leaf)
+        return;
+    const struct seen *seen = *(struct seen *const *)node;
+    printf("%" PRIu64 "\t", seen->count);
+    for (unsigned i = 0; i < BATCHES; i++)
+        printf("%s%" PRIu64, i ? "," : "", seen->batches[i]);
+    printf("\t%s\n", seen->stack);
+}
+
+/* An exponential gap, so that no rhythm of the program can hide from us. */
+static void gap_wait(double mean_us)
+{
+    double gap_us = -mean_us * log(1.0 - drand48());
+    struct timespec gap = { (time_t)(gap_us / 1e6), (long)(fmod(gap_us, 1e6) * 1e3) };
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &gap, NULL);
+}
+
+static int sample(struct stack_reader *reader, struct tally *tally, bool main_only, double gap_us)
+{
+    while (tally->total < tally->wanted) {
+        int count = stack_reader_list(reader);
+        if (count < 0)
+            return count;
+        for (int i = 0; i < count && tally->total < tally->wanted && !(main_only && i); i++) {
+            struct thread_event event;
+            int error = stack_reader_read(reader, (size_t)i, &event);
+            if (error == -ESRCH)
+                continue; /* the thread ended, which is no fault of the read */
+            if (!error)
+                tally_add(tally, &event);
+            tally->total++;
+        }
+        gap_wait(gap_us);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct stack_options options = { 0 };
+    struct tally tally = { .wanted = 100000, .text = malloc(STACK_TEXT) };
+    struct failure why = { .text = "" };
+    struct process *process = NULL;
+    struct stack_reader *reader = NULL;
+    pid_t pid = 0;
+    bool main_only = false;
+    double gap_us = 50;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--pid") == 0 && i + 1 < argc)
+            pid = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--samples") == 0 && i + 1 < argc)
+            tally.wanted = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--gap-us") == 0 && i + 1 < argc)
+            gap_us = atof(argv[++i]);
+        else if (strcmp(argv[i], "--nonblocking") == 0)
+            options.nonblocking = true;
+        else if (strcmp(argv[i], "--main") == 0)
+            main_only = true;
+        else
+            return 2;
+    }
+    srand48(getpid());
+    if (process_open(pid, &process, &why) || stack_reader_open(process, &options, &reader, &why)) {
+        fprintf(stderr, "oracle: %s\n", why.text);
+        return 1;
+    }
+    int error = sample(reader, &tally, main_only, gap_us);
+    twalk(tally.tree, seen_print);
+    struct stack_counts counts = stack_reader_counts(reader);
+    printf("# clean %" PRIu64 " retried %" PRIu64 " dropped %" PRIu64 " pauses %" PRIu64
+           " paused_ns %" PRIu64 " longest_ns %" PRIu64 " error %d\n",
+           counts.clean, counts.retried, counts.dropped, counts.pauses, counts.paused_ns,
+           counts.longest_pause_ns, error);
+    return error != 0 && error != -ESRCH;
+}
