@@ -1,3 +1,4 @@
+/* What the headers of CPython 3.10 say. */
 #include "probe.h"
 
 #include <frameobject.h>

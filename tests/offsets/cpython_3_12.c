@@ -1,3 +1,4 @@
+/* What the headers of CPython 3.12 say. */
 #include "probe.h"
 
 #include "internal/pycore_dict.h"

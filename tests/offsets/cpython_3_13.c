@@ -1,3 +1,4 @@
+/* What the headers of CPython 3.13 say, and with Py_GIL_DISABLED of 3.13t. */
 #include "probe.h"
 
 #include "internal/pycore_dict.h"

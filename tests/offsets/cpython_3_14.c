@@ -1,3 +1,4 @@
+/* What the headers of CPython 3.14 say, and with Py_GIL_DISABLED of 3.14t. */
 #include "probe.h"
 
 #include "internal/pycore_debug_offsets.h"
