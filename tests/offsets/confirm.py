@@ -1,6 +1,6 @@
-"""Runs inside an interpreter: its own objects must lie as our layout of its release (lines of print_layout
-on standard input) says. For what no installed header tells, dict keys and modules before 3.10 above all,
-this is the only witness; the rest is seen a second time."""
+"""Runs inside an interpreter: its own objects must lie as our layout of its release (lines of
+print_layout on standard input) says. For what no installed header tells, dict keys and modules
+before 3.10 above all, this is the only witness; the rest is seen a second time."""
 
 import ctypes
 import gc
