@@ -1,5 +1,5 @@
 """The program that README's first command dumps: a counter, a reader and a sleeper. Says "ready" on
-standard output when each of them is at its work, and runs until it is ended."""
+standard output when all of them have started, and runs until it is ended."""
 
 import os
 import threading
