@@ -420,11 +420,24 @@ static void executable_read(struct search *search)
     snprintf(search->executable, PATH_MAX, "[%s]", comm);
 }
 
+/* Zombies have an empty map, as kernel threads have. The state stands behind the name: proc(5). */
+static bool process_ended(int proc_fd)
+{
+    char text[128] = "";
+    AUTO_CLOSE int fd = openat(proc_fd, "stat", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && read(fd, text, sizeof text - 1) < 0)
+        return true;
+    const char *name_end = strrchr(text, ')');
+    return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+}
+
 static int search_run(struct search *search)
 {
     int error = maps_read(search->proc_fd, &search->maps);
     if (error)
         return error;
+    if (!search->maps.count && process_ended(search->proc_fd))
+        return -ESRCH;
     long count = mapped_objects_list(&search->maps, search->executable, &search->objects);
     if (count < 0)
         return (int)count;
