@@ -310,16 +310,15 @@ static int data_stack_check(const struct walk *walk)
 
 /* ---- two looks ---- */
 
-static bool head_unmoved(const struct walk *walk, unsigned look)
+static bool head_unmoved(const struct walk *walk)
 {
     const struct py_layout *layout = walk->layout;
-    const uint8_t *state =
-        view_find_again(walk->view, look, walk->thread->state, layout->thread.size);
+    const uint8_t *state = view_find_again(walk->view, 1, walk->thread->state, layout->thread.size);
     if (!state)
         return false;
     if (offset_present(layout->thread.frame))
         return field_address(state, layout->thread.frame) == walk->head;
-    const uint8_t *cframe = view_find_again(walk->view, look, walk->cframe, layout->cframe.size);
+    const uint8_t *cframe = view_find_again(walk->view, 1, walk->cframe, layout->cframe.size);
     return cframe && field_address(state, layout->thread.cframe) == walk->cframe &&
            field_address(cframe, layout->cframe.current_frame) == walk->head;
 }
@@ -355,8 +354,6 @@ static bool look_agrees(const struct walk *walk, unsigned look)
 {
     const struct python *python = walk->python;
     bool innermost = true;
-    if (!head_unmoved(walk, look))
-        return false;
     for (size_t i = 0; i < python->walked_count; i++) {
         if (!frame_unmoved(walk, look, &python->walked[i], innermost))
             return false;
@@ -367,7 +364,7 @@ static bool look_agrees(const struct walk *walk, unsigned look)
 
 static int looks_check(struct walk *walk)
 {
-    if (!innermost_alive(walk))
+    if (!innermost_alive(walk) || !head_unmoved(walk))
         return -EAGAIN;
     for (unsigned look = 1; look < VIEW_LOOKS; look++)
         if (!look_agrees(walk, look))
@@ -459,7 +456,7 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         return error;
     if (python->layout.shim_owners)
         anchors_from_shims(python);
-    else if (walk.cframe)
+    else if (walk.cframe && python->wants_anchors)
         anchors_from_cframes(&walk);
     return stack_publish(&walk, ret);
 }

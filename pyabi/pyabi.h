@@ -33,6 +33,9 @@ void python_close(struct python *python);
 /* "3.14.2" or "3.14.2t" (free-threaded) */
 const char *python_version_text(const struct python *python);
 
+/* Whether frames are to tell their anchors, which costs more reads on 3.10 and 3.11. Off at first. */
+void python_want_anchors(struct python *python, bool wanted);
+
 /* ---- threads ---- */
 
 struct py_thread {

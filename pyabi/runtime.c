@@ -204,6 +204,11 @@ const char *python_version_text(const struct python *python)
     return python->version_text;
 }
 
+void python_want_anchors(struct python *python, bool wanted)
+{
+    python->wants_anchors = wanted;
+}
+
 int array_reserve(void *array, size_t *capacity, size_t wanted, size_t element)
 {
     if (wanted <= *capacity)

@@ -10,9 +10,9 @@ enum {
     PIECE_LIMIT = 1 << 18,
     FIRST_SLOTS = 64,
     /* Pieces so close together are one segment of the vector: a segment costs as much as copying some kilobytes, and
-     * what is copied in one go is torn far less often than what is copied in two. Never a whole page, which
-     * could be unmapped. */
-    GAP_MAX = 2048,
+     * what is copied in one go is torn far less often than what is copied in two. Less than a page, since a whole
+     * one in between could be unmapped. */
+    GAP_MAX = 4095,
 };
 
 struct piece {
@@ -238,16 +238,21 @@ static size_t vector_add(struct view *view, unsigned look, size_t index, size_t 
     return at + 1;
 }
 
-/* Later looks leave code alone and go there and back: what says where the stack begins is first and last. */
+/*
+ * Later looks leave code alone. The second goes back the way of the first, so that what says where the stack begins is
+ * looked at first and last; the third is for the frames alone.
+ */
 static size_t vector_add_later_looks(struct view *view, size_t at)
 {
-    for (unsigned look = 1; look < VIEW_LOOKS; look++) {
-        for (size_t i = 0; i < view->segment_count; i++) {
-            size_t index = look % 2 ? view->segment_count - 1 - i : i;
-            if (view->segments[index].rank < PIECE_CODE)
-                at = vector_add(view, look, index, at);
-        }
-    }
+    size_t end = view->segment_count, start = 0;
+    while (end > 0 && view->segments[end - 1].rank >= PIECE_CODE)
+        end--;
+    for (size_t i = end; i-- > 0;)
+        at = vector_add(view, 1, i, at);
+    while (start < end && view->segments[start].rank == PIECE_THREAD)
+        start++;
+    for (size_t i = start; i < end; i++)
+        at = vector_add(view, 2, i, at);
     return at;
 }
 

@@ -36,7 +36,7 @@ const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank
 /* Only from the pieces; NULL when it was not predicted. */
 const void *view_find(struct view *view, remote_addr address, size_t size);
 
-/* The same bytes at a later look: 1 to VIEW_LOOKS - 1. NULL when they were not looked at again. */
+/* The same bytes at a later look: 1 to VIEW_LOOKS - 1 (PIECE_THREAD: 1 only). NULL when there was none. */
 const void *view_find_again(struct view *view, unsigned look, remote_addr address, size_t size);
 
 /* Takes the later looks at everything now, because something was not predicted. */

@@ -8,7 +8,7 @@
 
 enum {
     PAGE_SIZE = 4096,
-    RUN_PAGES = 32,      /* read ahead when misses come in address order */
+    RUN_PAGES = 32,       /* read ahead at most */
     SLOT_COUNT = 1 << 13, /* 32 MiB of pages; beyond that the cache forgets and starts again */
     PAGE_LIMIT = SLOT_COUNT / 2,
 };
@@ -24,6 +24,7 @@ struct page_cache {
     struct page slots[SLOT_COUNT]; /* open addressing; address 0 is free */
     size_t count;
     remote_addr last_miss;
+    size_t run; /* pages read at the last miss */
     struct block *blocks;
 };
 
@@ -51,11 +52,15 @@ static uint8_t *block_new(struct page_cache *cache, size_t size)
     return block->bytes;
 }
 
-/* A second miss within reach of the last one promises a third: recursion and arenas lie in address order. */
-static size_t run_choose(const struct page_cache *cache, remote_addr page)
+/* Misses that go on in address order promise more of them: read ahead, twice as far each time. */
+static size_t run_choose(struct page_cache *cache, remote_addr page)
 {
     remote_addr distance = page > cache->last_miss ? page - cache->last_miss : cache->last_miss - page;
-    return distance <= 2 * RUN_PAGES * PAGE_SIZE ? RUN_PAGES : 1;
+    bool near = cache->run && distance <= 2 * cache->run * PAGE_SIZE;
+    cache->run = near ? 2 * cache->run : 1;
+    if (cache->run > RUN_PAGES)
+        cache->run = RUN_PAGES;
+    return cache->run;
 }
 
 /* Reads the page, and the pages around it when misses run in order. */
@@ -173,6 +178,7 @@ void page_cache_forget(struct page_cache *cache)
         memset(cache->slots, 0, sizeof cache->slots);
     cache->count = 0;
     cache->last_miss = 0;
+    cache->run = 0;
 }
 
 void page_cache_free(struct page_cache *cache)

@@ -99,6 +99,8 @@ int stack_reader_open(struct process *process, const struct stack_options *optio
                             &reader->python, why);
     if (!error)
         error = native_open(reader, why);
+    if (!error)
+        python_want_anchors(reader->python, options->native);
     if (error) {
         stack_reader_close(reader);
         return error;

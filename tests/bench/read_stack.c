@@ -1,0 +1,142 @@
+/*
+ * How fast are whole stacks read, with how many process_vm_readv calls, and how long does a pause last? Starts the
+ * given Python on a program of N distinct functions, each calling the next, the last one busy; one row a depth.
+ * usage: read_stack [PYTHON [DEPTH…]]
+ */
+#include "sampler/base/cleanup.h"
+#include "sampler/loop/stacks.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static const char program[] =
+    "import os, sys\n"
+    "sys.setrecursionlimit(100000)\n"
+    "depth = int(sys.argv[1])\n"
+    "for i in range(depth - 1):\n"
+    "    exec(f'def f{i}(): f{i + 1}()\\n')\n"
+    "def busy():\n"
+    "    os.write(1, b'r')\n"
+    "    n = 0\n"
+    "    while True:\n"
+    "        n = (n * 5 + 1) & 0xffff\n"
+    "globals()[f'f{depth - 2}'] = busy\n"
+    "f0()\n";
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static pid_t target_start(const char *python, int depth)
+{
+    int ready[2];
+    char text[16], byte;
+    snprintf(text, sizeof text, "%d", depth);
+    if (pipe(ready))
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ready[1], 1);
+        execlp(python, python, "-c", program, text, NULL);
+        _exit(127);
+    }
+    close(ready[1]);
+    long got = read(ready[0], &byte, 1);
+    close(ready[0]);
+    return got == 1 ? pid : -1;
+}
+
+struct result {
+    uint64_t stacks, calls;
+    double seconds, cpu;
+    struct stack_counts counts;
+    size_t depth;
+};
+
+static int run(pid_t pid, bool nonblocking, double seconds, struct result *ret)
+{
+    const struct stack_options options = { .nonblocking = nonblocking };
+    struct failure why = { .text = "" };
+    struct process *process = NULL;
+    struct stack_reader *reader = NULL;
+    struct thread_event event = { 0 };
+    if (process_open(pid, &process, &why) || stack_reader_open(process, &options, &reader, &why)) {
+        fprintf(stderr, "read_stack: %s\n", why.text);
+        return -1;
+    }
+    int error = stack_reader_list(reader) < 0;
+    for (int i = 0; i < 20 && !error; i++)
+        stack_reader_read(reader, 0, &event); /* warm: prediction and names */
+    struct stack_counts before = stack_reader_counts(reader);
+    uint64_t calls = process->read_calls;
+    double start = seconds_now(), cpu = cpu_seconds();
+    *ret = (struct result){ 0 };
+    while (!error && ret->seconds < seconds) {
+        for (int i = 0; i < 100; i++, ret->stacks++)
+            stack_reader_read(reader, 0, &event);
+        ret->seconds = seconds_now() - start;
+        if (ret->stacks % 10000 == 0)
+            stack_reader_list(reader); /* a round's memory is freed with the round */
+    }
+    ret->cpu = cpu_seconds() - cpu;
+    ret->calls = process->read_calls - calls;
+    ret->counts = stack_reader_counts(reader);
+    ret->counts.clean -= before.clean;
+    ret->depth = event.frame_count;
+    stack_reader_close(reader);
+    process_close(process);
+    return error;
+}
+
+static void row_print(const char *mode, int depth, const struct result *result)
+{
+    const struct stack_counts *counts = &result->counts;
+    double stacks = (double)result->stacks;
+    printf("%-12s %6d %12.0f %10.2f %9.2f %9.1f%% %12.1f %12.1f\n", mode, depth,
+           stacks / result->seconds, (double)result->calls / stacks, 1e6 * result->cpu / stacks,
+           100.0 * (double)counts->clean / stacks,
+           counts->pauses ? 1e-3 * (double)counts->paused_ns / (double)counts->pauses : 0.0,
+           1e-3 * (double)counts->longest_pause_ns);
+}
+
+int main(int argc, char **argv)
+{
+    static char *usual[] = { "12", "100", "1000" };
+    const char *python = argc > 1 ? argv[1] : "python3";
+    char **depths = argc > 2 ? argv + 2 : usual;
+    int depth_count = argc > 2 ? argc - 2 : 3;
+    printf("%-12s %6s %12s %10s %9s %10s %12s %12s\n", "mode", "depth", "stacks/s", "readv each",
+           "cpu us", "clean", "pause us", "longest us");
+    for (int i = 0; i < depth_count; i++) {
+        int depth = atoi(depths[i]);
+        pid_t pid = target_start(python, depth);
+        struct result result;
+        if (pid < 0) {
+            fprintf(stderr, "read_stack: %s cannot be started\n", python);
+            return 1;
+        }
+        if (!run(pid, true, 1.0, &result))
+            row_print("nonblocking", depth, &result);
+        if (!run(pid, false, 1.0, &result))
+            row_print("pausing", depth, &result);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    return 0;
+}
