@@ -4,6 +4,7 @@
 #include "sampler/base/error.h"
 #include "symbols/debug_file.h"
 #include "symbols/elf_file.h"
+#include "symbols/function_parts.h"
 #include "symbols/source_lines.h"
 #include "symbols/symbol_table.h"
 
@@ -12,7 +13,10 @@
 enum {
     ANSWER_COUNT = 1 << 13,  /* addresses remembered; a newer one takes an older one's place */
     VDSO_LIMIT = 1 << 20,
+    EVALUATOR_RANGES = 8,
 };
+
+static const char evaluator_name[] = "_PyEval_EvalFrameDefault";
 
 /* An executable mapping and the object behind it, read when an address in it is first asked for. */
 struct module {
@@ -23,7 +27,9 @@ struct module {
     remote_addr bias;
     struct symbol_table symbols;
     struct source_lines *lines;
-    uint64_t evaluator, evaluator_size; /* as the dynamic table alone tells */
+    /* In an object without local symbols: the evaluation loop, then the parts of it that have no name. */
+    struct code_range evaluator[EVALUATOR_RANGES];
+    size_t evaluator_ranges;
     struct module *next;
 };
 
@@ -37,6 +43,7 @@ struct native_symbols {
     struct remote *memory;
     int proc_fd;
     const struct maps *maps;
+    struct unwind_tables tables;
     struct module *modules;
     struct answer answers[ANSWER_COUNT];
 };
@@ -83,6 +90,21 @@ static bool file_has_symtab(const struct elf_file *file)
     return false;
 }
 
+static void module_find_evaluator(struct native_symbols *symbols, struct module *module)
+{
+    uint64_t value, size;
+    if (elf_file_find_exported(module->file, evaluator_name, &value, &size))
+        return;
+    struct code_range loop = { module->bias + value, module->bias + value + size };
+    const struct unwind_table *table =
+        unwind_tables_find(&symbols->tables, symbols->memory, module->mapping.start);
+    module->evaluator[0] = loop;
+    module->evaluator_ranges = 1;
+    if (table)
+        module->evaluator_ranges += function_parts_find(symbols->memory, table, loop,
+                                                        module->evaluator + 1, EVALUATOR_RANGES - 1);
+}
+
 /* What is missing afterwards stays missing: an object without readable symbols is an ordinary thing. */
 static void module_load(struct native_symbols *symbols, struct module *module)
 {
@@ -95,7 +117,8 @@ static void module_load(struct native_symbols *symbols, struct module *module)
         elf_file_close(TAKE_PTR(module->file));
         return;
     }
-    if (!file_has_symtab(module->file) && mapping->inode)
+    bool stripped = !file_has_symtab(module->file);
+    if (stripped && mapping->inode)
         debug_file_open(symbols->proc_fd, mapping->path, module->file, &module->debug);
     symbol_table_add(&module->symbols, elf_file_handle(module->file));
     if (module->debug)
@@ -103,8 +126,8 @@ static void module_load(struct native_symbols *symbols, struct module *module)
     symbol_table_sort(&module->symbols);
     if (source_lines_open(elf_file_handle(module->file), &module->lines) && module->debug)
         source_lines_open(elf_file_handle(module->debug), &module->lines);
-    elf_file_find_symbol(module->file, "_PyEval_EvalFrameDefault", &module->evaluator,
-                         &module->evaluator_size);
+    if (stripped && !module->debug)
+        module_find_evaluator(symbols, module);
 }
 
 static bool mapping_same(const struct mapping *a, const struct mapping *b)
@@ -145,31 +168,49 @@ static bool name_begins(const char *name, const char *prefix)
  * built with tail calls has one function for each instruction (Python/ceval_macros.h). */
 static bool name_is_evaluator(const char *name)
 {
-    static const char loop[] = "_PyEval_EvalFrameDefault";
-    if (name_begins(name, loop))
-        return name[sizeof loop - 1] == '\0' || name[sizeof loop - 1] == '.';
+    if (name_begins(name, evaluator_name))
+        return name[sizeof evaluator_name - 1] == '\0' || name[sizeof evaluator_name - 1] == '.';
     return name_begins(name, "_TAIL_CALL_");
+}
+
+static void answer_from_symbol(struct answer *answer, struct symbol *symbol, uint64_t address)
+{
+    answer->symbol.mangled = symbol->mangled;
+    answer->symbol.name = symbol_readable(symbol);
+    answer->symbol.offset = address - symbol->start;
+    answer->is_evaluator = name_is_evaluator(symbol->mangled);
+}
+
+static void answer_from_evaluator(struct answer *answer, const struct module *module)
+{
+    for (size_t i = 0; i < module->evaluator_ranges; i++) {
+        const struct code_range *range = &module->evaluator[i];
+        if (answer->ip < range->start || answer->ip >= range->end)
+            continue;
+        answer->symbol.mangled = i ? "_PyEval_EvalFrameDefault.cold" : evaluator_name;
+        answer->symbol.name = answer->symbol.mangled;
+        answer->symbol.offset = answer->ip - range->start;
+        answer->is_evaluator = true;
+    }
 }
 
 static void answer_fill(struct answer *answer, struct module *module, remote_addr ip)
 {
-    struct native_symbol *found = &answer->symbol;
     uint64_t address = ip - module->bias;
-    *answer = (struct answer){ .ip = ip };
-    found->module = module->mapping.path;
-    found->offset = ip - module->mapping.start + module->mapping.file_offset;
+    *answer = (struct answer){
+        .ip = ip,
+        .symbol.module = module->mapping.path,
+        .symbol.offset = ip - module->mapping.start + module->mapping.file_offset,
+    };
     if (!module->file)
         return;
     struct symbol *symbol = symbol_table_find(&module->symbols, address);
-    if (symbol) {
-        found->mangled = symbol->mangled;
-        found->name = symbol_readable(symbol);
-        found->offset = address - symbol->start;
-    }
+    if (symbol)
+        answer_from_symbol(answer, symbol, address);
+    else
+        answer_from_evaluator(answer, module);
     if (module->lines)
-        source_lines_find(module->lines, address, &found->file, &found->line);
-    answer->is_evaluator = symbol ? name_is_evaluator(symbol->mangled)
-                                  : address - module->evaluator < module->evaluator_size;
+        source_lines_find(module->lines, address, &answer->symbol.file, &answer->symbol.line);
 }
 
 /* NULL for an address in no mapping. What anonymous memory holds may change: it is not remembered. */
@@ -206,6 +247,9 @@ bool native_symbols_is_evaluator(struct native_symbols *symbols, remote_addr ip)
 int native_symbols_set_maps(struct native_symbols *symbols, const struct maps *maps)
 {
     bool dropped = false;
+    int error = unwind_tables_set_maps(&symbols->tables, maps);
+    if (error < 0)
+        return error;
     symbols->maps = maps;
     for (struct module **link = &symbols->modules; *link;) {
         struct module *module = *link;
@@ -243,5 +287,6 @@ void native_symbols_close(struct native_symbols *symbols)
         symbols->modules = module->next;
         module_free(module);
     }
+    unwind_tables_done(&symbols->tables);
     free(symbols);
 }

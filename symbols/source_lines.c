@@ -13,7 +13,7 @@ enum {
 };
 
 /* libdw loads every debug section at once. */
-static const uint64_t size_limit = 256 << 20;
+static const uint64_t size_limit = 64 << 20;
 
 struct unit_range {
     uint64_t start, end;

@@ -11,6 +11,7 @@
 enum {
     SYMBOL_LIMIT = 1 << 23, /* of one object; the largest libraries have a million */
     LOOK_BACK = 8,          /* functions that may begin inside another one's range */
+    SIZELESS_REACH = 4096,
 };
 
 static bool symbol_is_code(const GElf_Sym *symbol)
@@ -118,7 +119,13 @@ void symbol_table_sort(struct symbol_table *table)
     table->count = kept;
 }
 
-/* Without a size a symbol reaches to the next one. */
+/* Without a size a symbol reaches to the next one, but not across what a stripped table leaves out. */
+static bool symbol_holds(const struct symbol *symbol, uint64_t address, bool nearest)
+{
+    uint64_t size = symbol->size || !nearest ? symbol->size : SIZELESS_REACH;
+    return address - symbol->start < size;
+}
+
 struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address)
 {
     size_t low = 0, high = table->count;
@@ -131,7 +138,7 @@ struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t addr
     }
     for (size_t back = 0; back < LOOK_BACK && back < low; back++) {
         struct symbol *symbol = &table->list[low - 1 - back];
-        if (address - symbol->start < symbol->size || (back == 0 && symbol->size == 0))
+        if (symbol_holds(symbol, address, back == 0))
             return symbol;
     }
     return NULL;

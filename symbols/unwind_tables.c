@@ -195,3 +195,38 @@ const struct unwind_table *unwind_tables_find(struct unwind_tables *tables, stru
     }
     return NULL;
 }
+
+static bool entry_read(const struct unwind_table *table, struct remote *memory, size_t index,
+                       remote_addr *ret_start)
+{
+    int32_t offset;
+    if (remote_read(memory, table->entries + index * 2 * sizeof offset, &offset, sizeof offset))
+        return false;
+    *ret_start = table->base + (remote_addr)(int64_t)offset;
+    return true;
+}
+
+bool unwind_table_function(const struct unwind_table *table, struct remote *memory, remote_addr ip,
+                           remote_addr *ret_start, remote_addr *ret_end)
+{
+    size_t low = 0, high = table->entry_count;
+    remote_addr start = 0, end = table->end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        remote_addr entry;
+        if (!entry_read(table, memory, middle, &entry))
+            return false;
+        if (ip < entry) {
+            high = middle;
+            end = entry;
+        } else {
+            low = middle + 1;
+            start = entry;
+        }
+    }
+    if (!start)
+        return false;
+    *ret_start = start;
+    *ret_end = end;
+    return true;
+}

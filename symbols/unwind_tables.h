@@ -29,3 +29,7 @@ void unwind_tables_done(struct unwind_tables *tables);
 /* The table for code at `ip`, located on first use; NULL when there is none. */
 const struct unwind_table *unwind_tables_find(struct unwind_tables *tables, struct remote *memory,
                                               remote_addr ip);
+
+/* The function, or outlined part of one, that holds `ip`: from its table entry to the next one's. */
+bool unwind_table_function(const struct unwind_table *table, struct remote *memory, remote_addr ip,
+                           remote_addr *ret_start, remote_addr *ret_end);
