@@ -37,6 +37,11 @@ class TreeTest(unittest.TestCase):
         self.assert_one("cmake/setup", "#!/usr/bin/env bash\ntrue\n", "no opening comment")
         self.assert_one("pyabi/a.c", "/*\n" + " * x\n" * 9 + " */\n", "more than 8")
 
+    def test_a_header_opens_its_source(self):
+        self.assertEqual(list(check("pyabi/a.c", "int a;\n", {"pyabi/a.h"})), [])
+        self.assertEqual(len(list(check("pyabi/a.c", "int a;\n", {"pyabi/b.h", "a.h"}))), 1)
+        self.assertEqual(len(list(check("pyabi/a.h", "int a;\n", {"pyabi/a.h"}))), 1)
+
     def test_lines(self):
         self.assert_one("pyabi/a.c", SOUND["pyabi/a.c"] + "int b;\n" * 500, "502 lines")
         self.assert_one("pyabi/a.c", SOUND["pyabi/a.c"] + "\tint b;\n", "tab")

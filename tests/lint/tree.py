@@ -36,11 +36,13 @@ def find_kind(path, text):
     return kind if kind in OPENINGS else None
 
 
-def check_opening(kind, text):
+def check_opening(kind, text, has_header):
+    """A source needs no opening of its own when a header of its name says it all."""
     body = re.sub(r"\A#!.*\n", "", text)
     opening = OPENINGS[kind].match(body)
     if not opening:
-        yield "has no opening comment"
+        if not has_header:
+            yield "has no opening comment"
     elif len(opening[1].strip().splitlines()) > OPENING_LINES:
         yield f"its opening comment has more than {OPENING_LINES} lines"
 
@@ -58,22 +60,23 @@ def check_lines(kind, text):
             yield f"line {number}: {len(line)} columns"
 
 
-def check(path, text):
-    """Complaints about one file."""
+def check(path, text, paths=()):
+    """Complaints about one file; `paths` are all there are."""
     first = path.split("/")[0]
     if first not in TOP_LEVEL and not first.startswith("."):
         yield f"{path}: {first} is not one of the fixed names at the top"
     kind = find_kind(path, text)
     if kind and not path.startswith(DATA):
-        for complaint in (*check_opening(kind, text), *check_lines(kind, text)):
+        has_header = path.endswith(".c") and path[:-1] + "h" in paths
+        for complaint in (*check_opening(kind, text, has_header), *check_lines(kind, text)):
             yield f"{path}: {complaint}"
 
 
 def main():
     top = pathlib.Path(sys.argv[1])
-    paths = list_files(top)
-    complaints = [complaint for path in paths
-                  for complaint in check(path, (top / path).read_text(errors="replace"))]
+    paths = set(list_files(top))
+    complaints = [complaint for path in sorted(paths)
+                  for complaint in check(path, (top / path).read_text(errors="replace"), paths)]
     print("\n".join(complaints) or f"{len(paths)} files fit the house")
     return 1 if complaints or not paths else 0
 
