@@ -82,7 +82,8 @@ static int answer_dynamic_list(unw_addr_space_t space, unw_word_t *ret, void *ar
     return -UNW_ENOINFO;
 }
 
-/* Beyond the copy only what the running target cannot be writing to at this moment. */
+/* Beyond the copy anything but stacks and heaps, which the running target is writing to at this moment. The data
+ * of an object may be asked for, though: unwind tables point to their personality routine through it. */
 static int answer_word(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
                        void *argument)
 {
@@ -94,7 +95,7 @@ static int answer_word(unw_addr_space_t space, unw_word_t address, unw_word_t *v
     if (stack_image_word(unwind->image, address, value))
         return 0;
     const struct mapping *mapping = maps_find(unwind->maps, address);
-    if (!mapping || mapping->writable ||
+    if (!mapping || (mapping->writable && !mapping->inode) ||
         remote_read(page_cache_remote(unwind->pages), address, value, sizeof *value))
         return -UNW_EINVAL;
     return 0;
