@@ -24,7 +24,8 @@ struct walk {
     remote_addr cframe; /* 3.10-3.12: the innermost C frame's record; else 0 */
     size_t lead;        /* bytes before a frame that tell of its generator */
     uint64_t generation;
-    bool truncated;
+    bool truncated, holds_gil, collecting;
+    remote_addr gc_frame; /* 0: the release does not tell; the innermost, then */
 };
 
 /* ---- where the stack begins ---- */
@@ -372,12 +373,57 @@ static int looks_check(struct walk *walk)
     return 0;
 }
 
+/* ---- who holds the GIL, who collects garbage ---- */
+
+enum { THREAD_ATTACHED = 1 }; /* _Py_THREAD_ATTACHED, Include/internal/pycore_pystate.h of 3.13 */
+
+/* A field of a struct that is predicted as a piece of its own; 0 when absent or unreadable. */
+static uint64_t owner_field(struct walk *walk, remote_addr base, struct py_offset field, size_t size)
+{
+    uint64_t value = 0;
+    int error = 0;
+    if (!base || !offset_present(field))
+        return 0;
+    const void *bytes = view_fetch(walk->view, walk->source, PIECE_THREAD, base + offset_of(field),
+                                   size, &error);
+    if (bytes)
+        memcpy(&value, bytes, size);
+    return value;
+}
+
+static bool collector_runs(struct walk *walk)
+{
+    const struct py_layout *layout = walk->layout;
+    return owner_field(walk, walk->thread->interpreter, layout->interp.gc_collecting, 4) ||
+           owner_field(walk, walk->python->runtime, layout->runtime.gc_collecting, 4);
+}
+
+/* A collection stops all other threads: whoever has the GIL, or is attached where there is none, runs it. */
+static void owner_read(struct walk *walk)
+{
+    const struct py_layout *layout = walk->layout;
+    const struct py_thread *thread = walk->thread;
+    bool attached = true;
+    if (thread->gil) {
+        int32_t locked = (int32_t)owner_field(walk, thread->gil, layout->gil.locked, 4);
+        walk->holds_gil = locked > 0 && owner_field(walk, thread->gil, layout->gil.last_holder, 8) ==
+                                            thread->state;
+        attached = walk->holds_gil;
+    } else {
+        attached = owner_field(walk, thread->state, layout->thread.attach_state, 4) ==
+                   THREAD_ATTACHED;
+    }
+    walk->collecting = attached && collector_runs(walk);
+    if (walk->collecting)
+        walk->gc_frame = owner_field(walk, thread->interpreter, layout->interp.gc_frame, 8);
+}
+
 /* ---- the whole ---- */
 
 static int stack_publish(struct walk *walk, struct py_stack *ret)
 {
     struct python *python = walk->python;
-    size_t count = 0;
+    size_t count = 0, gc_index = 0;
     int error = array_reserve(&python->frames, &python->frame_capacity, python->walked_count + 1,
                               sizeof *python->frames);
     if (error)
@@ -394,11 +440,20 @@ static int stack_publish(struct walk *walk, struct py_stack *ret)
             }
             continue;
         }
+        if (walked->address == walk->gc_frame)
+            gc_index = count;
         python->frames[count++] = (struct py_frame){
             walked->address, walked->entry, walked->offset, walked->is_entry, walked->anchor,
         };
     }
-    *ret = (struct py_stack){ python->frames, count, walk->truncated };
+    *ret = (struct py_stack){
+        .frames = python->frames,
+        .count = count,
+        .truncated = walk->truncated,
+        .holds_gil = walk->holds_gil,
+        .collecting = walk->collecting,
+        .gc_index = gc_index,
+    };
     return 0;
 }
 
@@ -417,6 +472,8 @@ static int stack_walk(struct walk *walk)
         error = generation_read(walk);
     if (error)
         return error;
+    if (walk->python->wants & WANT_OWNER)
+        owner_read(walk);
     chunks_fetch(walk);
     error = chain_walk(walk);
     if (!error)
@@ -456,7 +513,7 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         return error;
     if (python->layout.shim_owners)
         anchors_from_shims(python);
-    else if (walk.cframe && python->wants_anchors)
+    else if (walk.cframe && (python->wants & WANT_ANCHORS))
         anchors_from_cframes(&walk);
     return stack_publish(&walk, ret);
 }

@@ -33,8 +33,12 @@ void python_close(struct python *python);
 /* "3.14.2" or "3.14.2t" (free-threaded) */
 const char *python_version_text(const struct python *python);
 
-/* Whether frames are to tell their anchors, which costs more reads on 3.10 and 3.11. Off at first. */
-void python_want_anchors(struct python *python, bool wanted);
+/* What a stack read is to tell beyond the frames; each costs a little more. Nothing at first. */
+enum py_wants {
+    WANT_ANCHORS = 1, /* where each run of the evaluation loop lies on the C stack */
+    WANT_OWNER = 2,   /* who holds the GIL and who collects garbage, at the same moment */
+};
+void python_want(struct python *python, unsigned wants);
 
 /* ---- threads ---- */
 
@@ -45,8 +49,6 @@ struct py_thread {
     uint64_t ident;     /* threading.get_ident() */
     uint64_t native_id; /* as the target's innermost PID namespace numbers it; 0: not found */
     const char *name;   /* threading's; NULL: unknown. Lives until the next round */
-    bool holds_gil;
-    bool collecting;          /* runs the garbage collector */
     remote_addr gil, gil_end; /* a futex in between is a wait for the GIL; 0 without a GIL */
 };
 
@@ -77,7 +79,10 @@ struct py_frame {
 struct py_stack {
     const struct py_frame *frames; /* innermost first, until the next read */
     size_t count;
-    bool truncated; /* deeper than FRAMES_MAX */
+    bool truncated;  /* deeper than FRAMES_MAX */
+    bool holds_gil;  /* these two only with WANT_OWNER */
+    bool collecting; /* the garbage collector runs, set off by the frame at `gc_index` */
+    size_t gc_index;
 };
 
 #define FRAMES_MAX ((size_t)200000)

@@ -30,7 +30,7 @@ struct python {
     size_t thread_count, thread_capacity;
     uint32_t tid_offset_plus_one; /* of the kernel's id in the C library's thread struct; 0: not yet known */
 
-    bool wants_anchors;
+    unsigned wants; /* enum py_wants */
     struct walked_frame *walked;
     size_t walked_count, walked_capacity;
     struct py_frame *frames;

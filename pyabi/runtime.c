@@ -204,9 +204,9 @@ const char *python_version_text(const struct python *python)
     return python->version_text;
 }
 
-void python_want_anchors(struct python *python, bool wanted)
+void python_want(struct python *python, unsigned wants)
 {
-    python->wants_anchors = wanted;
+    python->wants = wants;
 }
 
 int array_reserve(void *array, size_t *capacity, size_t wanted, size_t element)

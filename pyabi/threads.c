@@ -1,6 +1,6 @@
 /*
- * The threads of all interpreters, who holds the GIL, who collects garbage, and their names. The target may be
- * running: links are checked, walks are bounded, and a list that changes under the walk is torn.
+ * The threads of all interpreters, and their names. The target may be running: links are checked, walks are
+ * bounded, and a list that changes under the walk is torn.
  */
 #include "pyabi/field.h"
 #include "pyabi/python.h"
@@ -26,30 +26,11 @@ static uint64_t remote_field(struct remote *memory, remote_addr base, struct py_
     return value;
 }
 
-/* ---- the GIL and the collector ---- */
-
 struct interpreter {
     remote_addr address;
     int64_t id;
-    remote_addr gil, gil_end, holder; /* holder 0: nobody, or no GIL */
-    bool collecting;
+    remote_addr gil, gil_end; /* 0: works without one */
 };
-
-static void gil_read(struct python *python, struct remote *memory, struct interpreter *interpreter)
-{
-    const struct py_layout *layout = &python->layout;
-    remote_addr gil = offset_present(layout->runtime.gil)
-                          ? python->runtime + offset_of(layout->runtime.gil)
-                          : remote_field(memory, interpreter->address, layout->interp.gil, 8);
-    if (!gil)
-        return;
-    if (offset_present(layout->gil.enabled) && !remote_field(memory, gil, layout->gil.enabled, 4))
-        return;
-    interpreter->gil = gil;
-    interpreter->gil_end = gil + offset_of(layout->gil.end);
-    if ((int32_t)remote_field(memory, gil, layout->gil.locked, 4) > 0)
-        interpreter->holder = remote_field(memory, gil, layout->gil.last_holder, 8);
-}
 
 static void interpreter_read(struct python *python, struct remote *memory, remote_addr address,
                              struct interpreter *ret)
@@ -57,9 +38,15 @@ static void interpreter_read(struct python *python, struct remote *memory, remot
     const struct py_layout *layout = &python->layout;
     *ret = (struct interpreter){ .address = address };
     ret->id = (int64_t)remote_field(memory, address, layout->interp.id, 8);
-    gil_read(python, memory, ret);
-    ret->collecting = remote_field(memory, address, layout->interp.gc_collecting, 4) ||
-                      remote_field(memory, python->runtime, layout->runtime.gc_collecting, 4);
+    remote_addr gil = offset_present(layout->runtime.gil)
+                          ? python->runtime + offset_of(layout->runtime.gil)
+                          : remote_field(memory, address, layout->interp.gil, 8);
+    bool enabled = !offset_present(layout->gil.enabled) ||
+                   remote_field(memory, gil, layout->gil.enabled, 4);
+    if (gil && enabled) {
+        ret->gil = gil;
+        ret->gil_end = gil + offset_of(layout->gil.end);
+    }
 }
 
 /* ---- the kernel's id of a thread ---- */
@@ -106,12 +93,10 @@ static int thread_add(struct python *python, struct remote *memory, remote_addr 
         .interpreter = interpreter->address,
         .interpreter_id = interpreter->id,
         .ident = field_u64(state, layout->thread.ident),
-        .holds_gil = interpreter->holder == address,
         .gil = interpreter->gil,
         .gil_end = interpreter->gil_end,
     };
     thread->native_id = native_id_read(python, memory, state, thread->ident);
-    thread->collecting = interpreter->collecting && thread->holds_gil;
     return 0;
 }
 

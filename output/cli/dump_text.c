@@ -31,13 +31,20 @@ static void frame_name(const struct frame_event *frame, char *into, size_t size,
     *ret_columns = screen_text(frame->name ? frame->name : unnamed, into, size);
 }
 
+/* The last part of a module's path is what people know it by. */
+static const char *module_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 static void frame_place(const struct frame_event *frame, char *into, size_t size)
 {
     char file[NAME_SIZE] = "";
     if (frame->file)
         screen_text(frame->file, file, sizeof file);
     else if (frame->module)
-        screen_text(frame->module, file, sizeof file);
+        screen_text(module_name(frame->module), file, sizeof file);
     if (frame->line && frame->column)
         snprintf(into, size, "%s:%d:%d", file, frame->line, frame->column);
     else if (frame->line)

@@ -66,6 +66,7 @@ int dump_run(const struct options *options, struct failure *why)
     const struct stack_options reading = {
         .native = options->native,
         .nonblocking = options->nonblocking,
+        .wants = WANT_OWNER,
         .find_methods = options->find,
     };
     struct session session;

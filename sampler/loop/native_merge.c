@@ -19,6 +19,8 @@ static void gc_add(struct merge *merge)
 static void python_add(struct merge *merge, size_t end)
 {
     for (; merge->next < end; merge->next++) {
+        if (merge->input->stack->collecting && merge->next == merge->input->stack->gc_index)
+            gc_add(merge);
         struct py_place place =
             python_frame_place(merge->input->python, &merge->input->stack->frames[merge->next]);
         merge->out[merge->count++] = (struct frame_event){
@@ -115,12 +117,8 @@ int frames_merge(const struct merge_input *input, struct arena *arena,
     merge.out = arena_take(arena, room * sizeof *merge.out);
     if (!merge.out)
         return -ENOMEM;
-    if (input->collecting && !input->native_count)
-        gc_add(&merge);
     for (size_t i = 0; i < input->native_count; i++) {
         size_t end = native_claims(&merge, i);
-        if (input->collecting && merge.next == 0 && end > 0)
-            gc_add(&merge);
         if (end > merge.next)
             python_add(&merge, end);
         else if (!native_symbols_is_evaluator(input->symbols, input->native[i].ip))

@@ -14,7 +14,6 @@ struct merge_input {
     size_t native_count;
     const struct stack_image *image; /* NULL when there are no native frames */
     struct native_symbols *symbols;
-    bool collecting;
 };
 
 /*

@@ -100,7 +100,7 @@ int stack_reader_open(struct process *process, const struct stack_options *optio
     if (!error)
         error = native_open(reader, why);
     if (!error)
-        python_want_anchors(reader->python, options->native);
+        python_want(reader->python, options->wants | (options->native ? WANT_ANCHORS : 0));
     if (error) {
         stack_reader_close(reader);
         return error;
@@ -383,7 +383,6 @@ static int frames_fill(struct reading *reading, struct thread_event *event)
         .stack = &reading->stack,
         .image = &reading->image,
         .symbols = reader->symbols,
-        .collecting = reading->thread->collecting,
     };
     if (reading->image.size) {
         int count = unwinder_libunwind.walk(reader->unwind, &reading->image, reader->native,
@@ -417,9 +416,9 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .name = thread->name,
         .interpreter = thread->interpreter_id,
         .state = state_of(&reading),
-        .holds_gil = thread->holds_gil,
     };
     int error = thread_look(&reading);
+    ret->holds_gil = !error && reading.stack.holds_gil;
     if (!error)
         error = frames_fill(&reading, ret);
     if (error)

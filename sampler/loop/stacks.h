@@ -14,6 +14,7 @@ struct stack_reader;
 struct stack_options {
     bool native;           /* native frames too */
     bool nonblocking;      /* never pause: running threads are read twice and must agree */
+    unsigned wants;        /* enum py_wants */
     unsigned find_methods; /* bit per enum python_found_by; 0: all */
 };
 

@@ -223,7 +223,10 @@ void access_read_facts(const struct process *process, bool readable, struct acce
     read_ids(status, "Gid", facts.gids);
     facts.target_capabilities = proc_find_number(status, "CapPrm", 16);
     read_tracer(status, &facts);
-    facts.proc_owner = fstat(process->proc_fd, &entry) ? facts.uids[1] : entry.st_uid;
+    /* The folder itself belongs to the process's user whatever it does; what lies in it does not.
+     */
+    bool owned = fstatat(process->proc_fd, "stat", &entry, 0) == 0;
+    facts.proc_owner = owned ? entry.st_uid : facts.uids[1];
     facts.other_user_namespace = user_namespace_differs(process);
     facts.descendant = descends_from_us(process->pid);
     facts.call_filtered = call_is_filtered();

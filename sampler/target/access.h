@@ -18,7 +18,7 @@ struct access_facts {
     bool call_filtered; /* our own seccomp filter or sandbox refuses ptrace or process_vm_readv */
     uint32_t uid, gid;  /* ours, real: that is what the kernel compares */
     uint32_t uids[3], gids[3]; /* the target's: real, effective, saved */
-    uint32_t proc_owner;   /* of /proc/PID: not the effective uid when the target is not dumpable */
+    uint32_t proc_owner;   /* of /proc/PID/stat: not the effective uid when it is not dumpable */
     uint64_t capabilities; /* ours, permitted */
     uint64_t target_capabilities;
     bool other_user_namespace;

@@ -179,22 +179,22 @@ static enum thread_state device_state(const struct thread_probe *probe, uint64_t
     return text_begins_with_any(target, gpus) ? THREAD_WAIT_GPU : THREAD_WAIT_IO;
 }
 
-/* The kernel function a thread sleeps in tells what its resumed call was; some kernels do not say.
+/*
+ * Three families of calls alone are resumed so, with their arguments in place: timed futexes, timed
+ * polls and sleeps (users of set_restart_fn, Linux 5.10 to 6.18). The kernel function the thread
+ * sleeps in tells the first two by name; a resumed sleep has no function of its own left to be
+ * named. Some kernels name none.
  */
 static enum wait_class resumed_class(const struct thread_probe *probe)
 {
-    static const struct {
-        const char *part;
-        enum wait_class class;
-    } rows[] = { { "futex", WAIT_FUTEX }, { "nanosleep", WAIT_SLEEP }, { "poll", WAIT_IO } };
     char path[PATH_SIZE], function[128];
     snprintf(path, sizeof path, "task/%d/wchan", probe->tid);
-    if (proc_read_file(probe->process->proc_fd, path, function, sizeof function) < 0)
+    int length = proc_read_file(probe->process->proc_fd, path, function, sizeof function);
+    if (length <= 0 || !strcmp(function, "0"))
         return WAIT_OTHER;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strstr(function, rows[i].part))
-            return rows[i].class;
-    return WAIT_OTHER;
+    if (strstr(function, "futex"))
+        return WAIT_FUTEX;
+    return strstr(function, "poll") ? WAIT_POLL : WAIT_SLEEP;
 }
 
 static void wait_classify(const struct thread_probe *probe, const struct blocked_call *call,
