@@ -21,8 +21,8 @@
 enum {
     WINDOW_WORDS = 3,
     CHUNK_SIZE = 128 * 1024,
-    MAX_SPAN = 64 << 20,
-    MAX_STAGE = 512 << 20,
+    MAX_SPAN = 32 << 20,
+    MAX_STAGE = 128 << 20,
     MAX_PROBES = 20000,
 };
 

@@ -12,7 +12,14 @@
 #include "tests/unit/elf_image.h"
 #include "tests/unit/fake_proc.h"
 
-enum { OBJECT_LIMIT = 4, PAGE = 0x1000, AT_DATA = 0x400, AT_BSS = 0x1400, VERSION_AT = 0x200 };
+enum {
+    OBJECT_LIMIT = 4,
+    PAGE = 0x1000,
+    AT_DATA = 0x400,
+    AT_BSS = 0x1400,
+    WIDE = 0x80000,
+    VERSION_AT = 0x200
+};
 
 #define LOAD 0x7f0000000000
 #define LOAD_STEP 0x1000000
@@ -37,13 +44,17 @@ struct world {
     struct object objects[OBJECT_LIMIT];
     size_t object_count;
     alignas(8) uint8_t heap[PAGE];
-    struct image_range ranges[OBJECT_LIMIT + 1];
+    alignas(8) uint8_t wide[WIDE]; /* mapped behind all the rest, where the test wants it */
+    remote_addr wide_at;           /* 0: nowhere */
+    bool zeros;                    /* read as zero what is mapped nowhere */
+    struct image_range ranges[OBJECT_LIMIT + 2];
     struct image_remote image;
     struct python_judge judge;
     struct remote counting; /* passes on to the image, or fails */
     size_t bytes_read;
     int read_error;
     unsigned probes;
+    uint32_t last_hint;
     struct python_location found;
     struct failure why;
 };
@@ -54,6 +65,7 @@ static inline int judge_probe(void *context, remote_addr address, uint32_t hint,
     struct world *world = context;
     struct runtime runtime;
     world->probes++;
+    world->last_hint = hint;
     int error = remote_read(&world->counting, address, &runtime, sizeof runtime);
     if (error)
         return error;
@@ -74,7 +86,10 @@ static inline int counting_read(struct remote *self, const struct remote_piece *
         world->bytes_read += pieces[i].size;
     if (world->read_error)
         return world->read_error;
-    return world->image.remote.read_pieces(&world->image.remote, pieces, count, ret_tail);
+    int whole = world->image.remote.read_pieces(&world->image.remote, pieces, count, ret_tail);
+    for (; world->zeros && (size_t)whole < count; whole++)
+        memset(pieces[whole].into, 0, pieces[whole].size);
+    return whole;
 }
 
 static inline int set_up(void **state)
@@ -143,7 +158,6 @@ static inline struct runtime *runtime_put(struct object *object, size_t at, cons
 static inline int world_find(struct world *world)
 {
     size_t count = 0;
-    fake_map(&world->proc, 0x7fff00000000, 0x7fff00001000, "rw-p", 0, NULL, "[stack]");
     world->ranges[count++] = (struct image_range){ HEAP, world->heap, PAGE };
     for (size_t i = 0; i < world->object_count; i++)
         world->ranges[count++] = (struct image_range){
@@ -151,6 +165,8 @@ static inline int world_find(struct world *world)
             world->objects[i].memory,
             2 * PAGE,
         };
+    if (world->wide_at)
+        world->ranges[count++] = (struct image_range){ world->wide_at, world->wide, WIDE };
     image_remote_init(&world->image, world->ranges, count);
     return python_find(&world->counting, world->proc.fd, &world->judge, &world->found, &world->why);
 }

@@ -184,6 +184,7 @@ static void test_version_symbol_goes_before_names(void **state)
     memcpy(library->memory + VERSION_AT, &(uint32_t){ 0x030b02f0 }, 4);
     runtime_put(library, AT_DATA, "_runtime", 0x030b02f0);
     assert_found(world, library, AT_DATA, FOUND_BY_SYMBOL);
+    assert_int_equal(world->last_hint, 0x030b02f0);
     assert_int_equal(world->probes, 1);
 }
 
@@ -203,6 +204,7 @@ static void test_old_release(void **state)
     object_add(world, "/lib/libpython2.7.so.1.0",
                &(struct elf_plan){ .exported = { { "Py_GetVersion", 0x1100 } } });
     assert_not_found(world, -ENOTSUP, "CPython 2.7 (in /lib/libpython2.7.so.1.0)");
+    assert_int_equal(world->bytes_read, 0);
 }
 
 static void test_release_that_the_judge_does_not_know(void **state)
@@ -299,6 +301,25 @@ static void test_scan_among_decoys(void **state)
     assert_true(world->probes < 4 * 2 * PAGE / 24);
 }
 
+/* Memory is read in chunks, and a list must not fall between two of them. */
+static void test_scan_of_a_wide_object(void **state)
+{
+    struct world *world = *state;
+    heap_map(world);
+    struct object *host = object_add(world, "/bin/host", &NOTHING);
+    world->wide_at = host->load + ELF_IMAGE_END;
+    fake_map(&world->proc, world->wide_at, world->wide_at + WIDE, "rw-p", 0, NULL, "");
+    for (size_t page = PAGE; page < WIDE; page += PAGE) {
+        for (size_t before = 0; before < sizeof(struct runtime); before += 8) {
+            struct runtime runtime = { "_runtime", 0x030b0000, 0, HEAP, HEAP, 1 };
+            memcpy(world->wide + page - before, &runtime, sizeof runtime);
+            assert_int_equal(world_find(world), 0);
+            assert_int_equal(world->found.runtime, world->wide_at + page - before);
+            memset(world->wide + page - before, 0, sizeof runtime);
+        }
+    }
+}
+
 /* ---- no Python ---- */
 
 static void test_other_program(void **state)
@@ -370,20 +391,52 @@ static void test_ended_process(void **state)
 
 /* ---- cost ---- */
 
-/* Terabytes of reserved address space, as sanitizers and runtimes of other languages have, are not
- * read. */
+#define TERABYTE (1ull << 40)
+
+static void reserve(struct world *world, uint64_t terabyte, const struct stat *of)
+{
+    fake_map(&world->proc, terabyte * TERABYTE, (terabyte + 1) * TERABYTE, of ? "rwxp" : "rw-p", 0,
+             of, of ? "/lib/huge.so" : "");
+}
+
+/* Sanitizers and other languages' runtimes reserve terabytes; what little is left to read ends. */
 static void test_bounded_reading(void **state)
 {
     struct world *world = *state;
-    for (uint64_t i = 0; i < 100; i++)
-        fake_map(&world->proc, (i + 1) << 40, (i + 2) << 40, "rw-p", 0, NULL, "");
-    struct stat status = { .st_ino = 7 };
-    for (uint64_t i = 0; i < 20; i++) {
-        fake_map(&world->proc, (201 + 2 * i) << 40, (202 + 2 * i) << 40, "r-xp", 0, &status, "/x");
-        fake_map(&world->proc, (202 + 2 * i) << 40, (203 + 2 * i) << 40, "rw-p", 0, &status, "/x");
-    }
+    const struct stat status = { .st_ino = 7 };
+    world->zeros = true;
+    for (uint64_t i = 0; i < 20; i++)
+        reserve(world, 2 * i + 1, i % 2 ? &status : NULL);
     assert_not_found(world, -ENOENT, "no Python");
-    assert_true(world->bytes_read < 64 << 20);
+    assert_true(world->bytes_read > 0 && world->bytes_read < TERABYTE >> 10);
+}
+
+/* .. and does not keep us from what lies behind it. */
+static void test_reserved_memory_before_python(void **state)
+{
+    struct world *world = *state;
+    const struct stat status = { .st_ino = 7 };
+    world->zeros = true;
+    world->wide_at = 120 * TERABYTE;
+    for (uint64_t i = 0; i < 20; i++)
+        reserve(world, i + 1, i < 2 ? &status : NULL);
+    fake_map(&world->proc, world->wide_at, world->wide_at + WIDE, "rw-p", 0, NULL, "");
+    memcpy(world->wide + 0x100, &(struct runtime){ "xdebugpy", 0x030e00f0, 0, 1, 1, 1 },
+           sizeof(struct runtime));
+    assert_int_equal(world_find(world), 0);
+    assert_int_equal(world->found.runtime, world->wide_at + 0x100);
+}
+
+static void test_pointers_are_not_all_judged(void **state)
+{
+    struct world *world = *state;
+    heap_map(world);
+    struct object *host = object_add(world, "/bin/host", &NOTHING);
+    for (size_t at = 0; at < sizeof host->memory; at += 8)
+        memcpy(host->memory + at, &(uint64_t){ HEAP }, 8);
+    runtime_put(host, AT_BSS, "_runtime", 0x030b0000);
+    assert_found(world, host, AT_BSS, FOUND_BY_SCAN);
+    assert_true(world->probes <= 2);
 }
 
 static void test_forced_methods(void **state)
@@ -434,7 +487,10 @@ int main(void)
         IN_A_WORLD(test_runtime_without_interpreter),
         IN_A_WORLD(test_memory_out_of_reach),
         IN_A_WORLD(test_ended_process),
+        IN_A_WORLD(test_scan_of_a_wide_object),
         IN_A_WORLD(test_bounded_reading),
+        IN_A_WORLD(test_reserved_memory_before_python),
+        IN_A_WORLD(test_pointers_are_not_all_judged),
         IN_A_WORLD(test_forced_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

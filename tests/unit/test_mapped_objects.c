@@ -26,6 +26,7 @@ static void test_version_of_path(void **state)
         { "/x/_json.cpython-38-x86_64-linux-gnu.so", 0x03080000 },
         { "/uv/cpython-3.12.4-linux-x86_64-gnu/bin/app", 0x030c0000 },
         { "/usr/lib/python3.10/lib-dynload/x.so", 0x030a0000 },
+        { "/opt/python3.8/bin/python3", 0x03080000 },
         { "/usr/bin/python3", 0 },
         { "/usr/bin/python", 0 },
         { "/usr/lib/libpython3.so", 0 },
