@@ -1,6 +1,7 @@
 /*
- * Stands in for libFuzzer's main: runs every file of the folders named on the command line through the
- * fuzzer's entry, each in a block of exactly its size, so that a sanitizer sees a read past its end.
+ * Stands in for libFuzzer's main: runs every file of the folders named on the command line through
+ * the fuzzer's entry, each in a block of exactly its size, so that a sanitizer sees a read past its
+ * end.
  */
 #include "sampler/base/cleanup.h"
 #include "tests/fuzz/fuzz.h"
