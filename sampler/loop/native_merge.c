@@ -110,7 +110,7 @@ static size_t native_claims(const struct merge *merge, size_t index)
 }
 
 int frames_merge(const struct merge_input *input, struct arena *arena,
-                 const struct frame_event **ret_frames)
+                 const struct frame_event **ret_frames, bool *ret_placed)
 {
     struct merge merge = { .input = input };
     size_t room = input->stack->count + input->native_count + 1;
@@ -124,6 +124,7 @@ int frames_merge(const struct merge_input *input, struct arena *arena,
         else if (!native_symbols_is_evaluator(input->symbols, input->native[i].ip))
             native_add(&merge, &input->native[i]);
     }
+    *ret_placed = input->native_count && merge.next == input->stack->count;
     python_add(&merge, input->stack->count);
     *ret_frames = merge.out;
     return (int)merge.count;

@@ -278,6 +278,7 @@ static int read_blocked(struct reading *reading)
         return -EAGAIN;
     int error = stack_look(reading, MOMENT_STILL);
     if (!error && reading->native && reading->wait.sp) {
+        /* the kernel tells these two without a pause; what lies deeper is mostly found on the stack */
         reading->image.registers = (struct registers){ .ip = reading->wait.ip,
                                                        .sp = reading->wait.sp };
         image_copy(reading, reading->wait.sp);
@@ -337,21 +338,6 @@ static int read_paused(struct reading *reading)
     return error;
 }
 
-static int thread_look(struct reading *reading)
-{
-    struct stack_reader *reader = reading->reader;
-    bool may_pause = !reader->options.nonblocking && reading->slot->tid;
-    /* registers of a blocked thread are only known in full when it is paused */
-    if (!reading->native || !may_pause || reading->wait.state == THREAD_STOPPED) {
-        int error = read_blocked(reading);
-        if (!is_torn(error)) {
-            reader->counts.clean += error == 0;
-            return error;
-        }
-    }
-    return may_pause ? read_paused(reading) : read_running(reading);
-}
-
 static enum thread_state state_of(const struct reading *reading)
 {
     const struct py_thread *thread = reading->thread;
@@ -375,7 +361,8 @@ static const char *error_text(int error)
     }
 }
 
-static int frames_fill(struct reading *reading, struct thread_event *event)
+/* `*ret_placed`: every Python frame found its place among the native ones, so none of those is missing. */
+static int frames_fill(struct reading *reading, struct thread_event *event, bool *ret_placed)
 {
     struct stack_reader *reader = reading->reader;
     struct merge_input input = {
@@ -390,13 +377,36 @@ static int frames_fill(struct reading *reading, struct thread_event *event)
         input.native = reader->native;
         input.native_count = count > 0 ? (size_t)count : 0;
     }
-    int count = frames_merge(&input, &reader->arena, &event->frames);
+    int count = frames_merge(&input, &reader->arena, &event->frames, ret_placed);
     if (count < 0)
         return count;
     event->frame_count = (size_t)count;
-    if (reading->stack.truncated)
-        event->error = "the stack is deeper than what is shown";
+    event->holds_gil = reading->stack.holds_gil;
+    event->error = reading->stack.truncated ? "the stack is deeper than what is shown" : NULL;
     return 0;
+}
+
+/*
+ * Without a pause when the thread is blocked, and stays so; with one, where it may be paused, when it runs or when its
+ * native frames cannot be told without all of its registers.
+ */
+static int thread_look(struct reading *reading, struct thread_event *event)
+{
+    struct stack_reader *reader = reading->reader;
+    bool may_pause = !reader->options.nonblocking && reading->slot->tid;
+    bool placed = false;
+    int error = read_blocked(reading);
+    if (!error)
+        error = frames_fill(reading, event, &placed);
+    bool enough = !error && (placed || !reading->native || !may_pause);
+    if (enough || (error && !is_torn(error))) {
+        reader->counts.clean += enough;
+        return error;
+    }
+    int again = may_pause ? read_paused(reading) : read_running(reading);
+    if (!again)
+        return frames_fill(reading, event, &placed);
+    return error ? again : 0;
 }
 
 int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret)
@@ -417,11 +427,18 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .interpreter = thread->interpreter_id,
         .state = state_of(&reading),
     };
-    int error = thread_look(&reading);
-    ret->holds_gil = !error && reading.stack.holds_gil;
-    if (!error)
-        error = frames_fill(&reading, ret);
+    int error = thread_look(&reading, ret);
     if (error)
         ret->error = error_text(error);
+    return error;
+}
+
+int stack_reader_look(struct stack_reader *reader, size_t index)
+{
+    struct py_stack stack = { .count = 0 };
+    int error = python_read_stack(reader->python, &reader->threads[index], reader->slots[index].view,
+                                  MOMENT_RUNNING, &stack);
+    for (size_t i = 0; i < stack.count && !error; i++)
+        python_frame_place(reader->python, &stack.frames[i]);
     return error;
 }

@@ -46,3 +46,9 @@ void stack_reader_name_threads(struct stack_reader *reader);
  * read whole is an event with an error text and no frames, and the call returns the reason; -ESRCH when it ended.
  */
 int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret);
+
+/*
+ * One look at one thread's Python frames alone, without asking the kernel or pausing: what nonblocking reads are made
+ * of. 0 when it was whole.
+ */
+int stack_reader_look(struct stack_reader *reader, size_t index);

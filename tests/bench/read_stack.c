@@ -1,6 +1,7 @@
 /*
  * How fast are whole stacks read, with how many process_vm_readv calls, and how long does a pause last? Starts the
- * given Python on a program of N distinct functions, each calling the next, the last one busy; one row a depth.
+ * given Python on a program of N distinct functions, each calling the next, the last one busy; for each depth a row
+ * for the Python stack alone, for the thread's event without pausing (the kernel's account too), and with pauses.
  * usage: read_stack [PYTHON [DEPTH…]]
  */
 #include "sampler/base/cleanup.h"
@@ -63,42 +64,69 @@ static pid_t target_start(const char *python, int depth)
 }
 
 struct result {
-    uint64_t stacks, calls;
+    uint64_t stacks, calls, whole;
     double seconds, cpu;
     struct stack_counts counts;
-    size_t depth;
 };
 
-static int run(pid_t pid, bool nonblocking, double seconds, struct result *ret)
+/* What is measured: reads one stack, 0 when it was whole. */
+struct subject {
+    const char *name;
+    bool nonblocking;
+    int (*read)(struct stack_reader *reader);
+};
+
+static int read_event(struct stack_reader *reader)
 {
-    const struct stack_options options = { .nonblocking = nonblocking };
-    struct failure why = { .text = "" };
-    struct process *process = NULL;
-    struct stack_reader *reader = NULL;
-    struct thread_event event = { 0 };
-    if (process_open(pid, &process, &why) || stack_reader_open(process, &options, &reader, &why)) {
-        fprintf(stderr, "read_stack: %s\n", why.text);
+    struct thread_event event;
+    return stack_reader_read(reader, 0, &event);
+}
+
+static int read_python(struct stack_reader *reader)
+{
+    return stack_reader_look(reader, 0);
+}
+
+static const struct subject subjects[] = {
+    { "stack alone", true, read_python },
+    { "nonblocking", true, read_event },
+    { "pausing", false, read_event },
+};
+
+static int measure(struct stack_reader *reader, struct process *process,
+                   const struct subject *subject, double seconds, struct result *ret)
+{
+    if (stack_reader_list(reader) < 0)
         return -1;
-    }
-    int error = stack_reader_list(reader) < 0;
-    for (int i = 0; i < 20 && !error; i++)
-        stack_reader_read(reader, 0, &event); /* warm: prediction and names */
-    struct stack_counts before = stack_reader_counts(reader);
-    uint64_t calls = process->read_calls;
+    for (int i = 0; i < 20; i++)
+        subject->read(reader); /* warm: prediction and names */
+    uint64_t calls = process->read_calls, round = 0;
     double start = seconds_now(), cpu = cpu_seconds();
     *ret = (struct result){ 0 };
-    while (!error && ret->seconds < seconds) {
+    while (ret->seconds < seconds) {
         for (int i = 0; i < 100; i++, ret->stacks++)
-            stack_reader_read(reader, 0, &event);
+            ret->whole += subject->read(reader) == 0;
         ret->seconds = seconds_now() - start;
-        if (ret->stacks % 10000 == 0)
-            stack_reader_list(reader); /* a round's memory is freed with the round */
+        if (++round % 100 == 0 && stack_reader_list(reader) < 0)
+            return -1; /* a round's memory is freed with the round */
     }
     ret->cpu = cpu_seconds() - cpu;
     ret->calls = process->read_calls - calls;
     ret->counts = stack_reader_counts(reader);
-    ret->counts.clean -= before.clean;
-    ret->depth = event.frame_count;
+    return 0;
+}
+
+static int run(pid_t pid, const struct subject *subject, double seconds, struct result *ret)
+{
+    const struct stack_options options = { .nonblocking = subject->nonblocking };
+    struct failure why = { .text = "" };
+    struct process *process = NULL;
+    struct stack_reader *reader = NULL;
+    if (process_open(pid, &process, &why) || stack_reader_open(process, &options, &reader, &why)) {
+        fprintf(stderr, "read_stack: %s\n", why.text);
+        return -1;
+    }
+    int error = measure(reader, process, subject, seconds, ret);
     stack_reader_close(reader);
     process_close(process);
     return error;
@@ -110,7 +138,7 @@ static void row_print(const char *mode, int depth, const struct result *result)
     double stacks = (double)result->stacks;
     printf("%-12s %6d %12.0f %10.2f %9.2f %9.1f%% %12.1f %12.1f\n", mode, depth,
            stacks / result->seconds, (double)result->calls / stacks, 1e6 * result->cpu / stacks,
-           100.0 * (double)counts->clean / stacks,
+           100.0 * (double)result->whole / stacks,
            counts->pauses ? 1e-3 * (double)counts->paused_ns / (double)counts->pauses : 0.0,
            1e-3 * (double)counts->longest_pause_ns);
 }
@@ -122,19 +150,19 @@ int main(int argc, char **argv)
     char **depths = argc > 2 ? argv + 2 : usual;
     int depth_count = argc > 2 ? argc - 2 : 3;
     printf("%-12s %6s %12s %10s %9s %10s %12s %12s\n", "mode", "depth", "stacks/s", "readv each",
-           "cpu us", "clean", "pause us", "longest us");
+           "cpu us", "whole", "pause us", "longest us");
     for (int i = 0; i < depth_count; i++) {
         int depth = atoi(depths[i]);
         pid_t pid = target_start(python, depth);
-        struct result result;
         if (pid < 0) {
             fprintf(stderr, "read_stack: %s cannot be started\n", python);
             return 1;
         }
-        if (!run(pid, true, 1.0, &result))
-            row_print("nonblocking", depth, &result);
-        if (!run(pid, false, 1.0, &result))
-            row_print("pausing", depth, &result);
+        for (size_t j = 0; j < sizeof subjects / sizeof *subjects; j++) {
+            struct result result;
+            if (!run(pid, &subjects[j], 1.0, &result))
+                row_print(subjects[j].name, depth, &result);
+        }
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }
