@@ -186,3 +186,12 @@ static inline void assert_not_found(struct world *world, int error, const char *
     if (!strstr(world->why.text, told))
         fail_msg("\"%s\" is not told: %s", told, world->why.text);
 }
+
+/* An object that tells nothing. */
+static const struct elf_plan NOTHING = { .no_sections = true, .hash = HASH_NONE };
+
+/* Objects come at rising addresses behind the heap. */
+static inline void heap_map(struct world *world)
+{
+    fake_map(&world->proc, HEAP, HEAP + PAGE, "rw-p", 0, NULL, "[heap]");
+}

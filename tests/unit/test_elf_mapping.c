@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/inotify.h>
 
 #include "tests/unit/elf_image.h"
 #include "tests/unit/fake_proc.h"
@@ -136,16 +137,22 @@ static void test_another_device(void **state)
     assert_not_opened(proc, &mapping, major(status.st_dev) ? -ENOENT : 0);
 }
 
+/* Not even for a moment: that alone may have effects. */
 static void test_pipes_and_devices_are_not_opened(void **state)
 {
     struct fake_proc *proc = *state;
+    struct inotify_event event;
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", fake_path(proc, "pipe"));
     assert_int_equal(mkfifo(path, 0600), 0);
+    AUTO_CLOSE int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, path, IN_OPEN) >= 0);
     fake_link(proc, MAPPED, "/dev/zero");
     struct stat status = fake_stat(proc, "pipe");
     struct mapping mapping = mapping_of(&status, path);
     assert_not_opened(proc, &mapping, -ENOENT);
+    assert_int_equal(read(watch, &event, sizeof event), -1);
+    assert_int_equal(errno, EAGAIN);
 }
 
 static void test_no_file(void **state)
