@@ -26,7 +26,8 @@ static int build_id_read(const struct elf_file *file, struct build_id *ret)
     return 0;
 }
 
-static int file_try(int folder_fd, const char *path, const struct build_id *id, struct elf_file **ret)
+static int file_try(int folder_fd, const char *path, const struct build_id *id,
+                    struct elf_file **ret)
 {
     struct build_id found;
     struct elf_file *file = NULL;
@@ -64,9 +65,10 @@ static int build_id_try(int proc_fd, const struct build_id *id, struct elf_file 
     return path_try(proc_fd, path, id, ret);
 }
 
-/* GDB manual, "Separate Debug Files": beside the object, in .debug beside it, below /usr/lib/debug. */
-static int link_try(int proc_fd, const char *object_path, const char *link, const struct build_id *id,
-                    struct elf_file **ret)
+/* GDB manual, "Separate Debug Files": beside the object, in .debug beside it, below /usr/lib/debug.
+ */
+static int link_try(int proc_fd, const char *object_path, const char *link,
+                    const struct build_id *id, struct elf_file **ret)
 {
     static const char *const forms[] = { "%.*s/%s", "%.*s/.debug/%s", "/usr/lib/debug%.*s/%s" };
     const char *slash = strrchr(object_path, '/');

@@ -1,6 +1,7 @@
 /*
- * The separate file in which a distribution keeps an object's symbols and DWARF: found by build id or by
- * .gnu_debuglink, below the target's root and then our own, and taken only when its build id is the object's.
+ * The separate file in which a distribution keeps an object's symbols and DWARF: found by build id
+ * or by .gnu_debuglink, below the target's root and then our own, and taken only when its build id
+ * is the object's.
  */
 #pragma once
 

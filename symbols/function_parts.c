@@ -1,6 +1,7 @@
 /*
- * A part is where a jump from the function leads that is no tail call, and from where another jump leads back
- * into the function's middle. Jumps are looked for at every byte: what only looks like one fails the second test.
+ * A part is where a jump from the function leads that is no tail call, and from where another jump
+ * leads back into the function's middle. Jumps are looked for at every byte: what only looks like
+ * one fails the second test.
  */
 #include "symbols/function_parts.h"
 
@@ -48,7 +49,8 @@ static bool jump_decode(const struct code *code, size_t at, struct jump *ret)
     if (!conditional && bytes[0] != 0xe9)
         return false;
     memcpy(&distance, bytes + opcode_size, sizeof distance);
-    ret->to = code->range.start + at + opcode_size + sizeof distance + (remote_addr)(int64_t)distance;
+    ret->to =
+        code->range.start + at + opcode_size + sizeof distance + (remote_addr)(int64_t)distance;
     ret->conditional = conditional;
     return true;
 #else
@@ -77,8 +79,8 @@ static bool part_is_sound(struct remote *memory, struct code_range part, struct 
     return sound;
 }
 
-static bool jump_is_known(remote_addr to, struct code_range function, const struct code_range *parts,
-                          size_t count)
+static bool jump_is_known(remote_addr to, struct code_range function,
+                          const struct code_range *parts, size_t count)
 {
     bool known = range_holds(function, to);
     for (size_t i = 0; i < count && !known; i++)

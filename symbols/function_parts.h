@@ -1,7 +1,8 @@
 /*
- * The outlined parts (".cold") of one function in an object whose local symbols are stripped. Debian's CPython
- * 3.13 and later keep most instructions of the evaluation loop in such a part, which no symbol names. Reads
- * the code and the unwind table from target memory, which is not written to while it runs.
+ * The outlined parts (".cold") of one function in an object whose local symbols are stripped.
+ * Debian's CPython 3.13 and later keep most instructions of the evaluation loop in such a part,
+ * which no symbol names. Reads the code and the unwind table from target memory, which is not
+ * written to while it runs.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    ANSWER_COUNT = 1 << 13,  /* addresses remembered; a newer one takes an older one's place */
+    ANSWER_COUNT = 1 << 13, /* addresses remembered; a newer one takes an older one's place */
     VDSO_LIMIT = 1 << 20,
     EVALUATOR_RANGES = 8,
 };
@@ -27,7 +27,8 @@ struct module {
     remote_addr bias;
     struct symbol_table symbols;
     struct source_lines *lines;
-    /* In an object without local symbols: the evaluation loop, then the parts of it that have no name. */
+    /* In an object without local symbols: the evaluation loop, then the parts of it that have no
+     * name. */
     struct code_range evaluator[EVALUATOR_RANGES];
     size_t evaluator_ranges;
     struct module *next;
@@ -101,11 +102,12 @@ static void module_find_evaluator(struct native_symbols *symbols, struct module 
     module->evaluator[0] = loop;
     module->evaluator_ranges = 1;
     if (table)
-        module->evaluator_ranges += function_parts_find(symbols->memory, table, loop,
-                                                        module->evaluator + 1, EVALUATOR_RANGES - 1);
+        module->evaluator_ranges += function_parts_find(
+            symbols->memory, table, loop, module->evaluator + 1, EVALUATOR_RANGES - 1);
 }
 
-/* What is missing afterwards stays missing: an object without readable symbols is an ordinary thing. */
+/* What is missing afterwards stays missing: an object without readable symbols is an ordinary
+ * thing. */
 static void module_load(struct native_symbols *symbols, struct module *module)
 {
     const struct mapping *mapping = &module->mapping;
@@ -164,8 +166,9 @@ static bool name_begins(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Compilers add ".cold", ".isra.0", ".lto_priv.1" and the like to the pieces of one function. CPython 3.14+
- * built with tail calls has one function for each instruction (Python/ceval_macros.h). */
+/* Compilers add ".cold", ".isra.0", ".lto_priv.1" and the like to the pieces of one function.
+ * CPython 3.14+ built with tail calls has one function for each instruction
+ * (Python/ceval_macros.h). */
 static bool name_is_evaluator(const char *name)
 {
     if (name_begins(name, evaluator_name))
@@ -213,7 +216,8 @@ static void answer_fill(struct answer *answer, struct module *module, remote_add
         source_lines_find(module->lines, address, &answer->symbol.file, &answer->symbol.line);
 }
 
-/* NULL for an address in no mapping. What anonymous memory holds may change: it is not remembered. */
+/* NULL for an address in no mapping. What anonymous memory holds may change: it is not remembered.
+ */
 static const struct answer *answer_find(struct native_symbols *symbols, remote_addr ip)
 {
     static const struct answer nameless;

@@ -1,7 +1,7 @@
 /*
- * Native addresses to names: symbol tables of the mapped objects (.symtab, .dynsym, separate debug files),
- * demangled, and source lines where DWARF has them. Objects are read when first asked for and kept while
- * mapped. Reads files and, for the vdso, target memory; the target runs on.
+ * Native addresses to names: symbol tables of the mapped objects (.symtab, .dynsym, separate debug
+ * files), demangled, and source lines where DWARF has them. Objects are read when first asked for
+ * and kept while mapped. Reads files and, for the vdso, target memory; the target runs on.
  */
 #pragma once
 
@@ -23,13 +23,15 @@ struct native_symbols;
 
 int native_symbols_open(struct remote *memory, int proc_fd, struct native_symbols **ret);
 
-/* `maps` is borrowed until the next call. Objects that are still mapped keep what was read of them. */
+/* `maps` is borrowed until the next call. Objects that are still mapped keep what was read of them.
+ */
 int native_symbols_set_maps(struct native_symbols *symbols, const struct maps *maps);
 
 /* Always fills what it can; 0, or -ENOENT for an address in no mapping. */
 int native_symbols_find(struct native_symbols *symbols, remote_addr ip, struct native_symbol *ret);
 
-/* Is that CPython's evaluation loop: _PyEval_EvalFrameDefault with its outlined parts, or a tail-call handler? */
+/* Is that CPython's evaluation loop: _PyEval_EvalFrameDefault with its outlined parts, or a
+ * tail-call handler? */
 bool native_symbols_is_evaluator(struct native_symbols *symbols, remote_addr ip);
 
 void native_symbols_close(struct native_symbols *symbols);

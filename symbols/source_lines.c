@@ -46,7 +46,8 @@ static bool lines_worth_loading(Elf *elf)
         return false;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
-        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        const char *name =
+            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
         if (!name || header.sh_type == SHT_NOBITS || header.sh_size > size_limit)
             continue;
         if (strncmp(name, ".debug_", 7) == 0)
@@ -57,11 +58,13 @@ static bool lines_worth_loading(Elf *elf)
     return found && total <= size_limit;
 }
 
-static int range_add(struct source_lines *lines, uint64_t start, uint64_t end, const Dwarf_Die *unit)
+static int range_add(struct source_lines *lines, uint64_t start, uint64_t end,
+                     const Dwarf_Die *unit)
 {
     if (lines->count == lines->room) {
         size_t room = lines->room ? 2 * lines->room : 256;
-        struct unit_range *ranges = room > RANGE_LIMIT ? NULL : realloc(lines->ranges, room * sizeof *ranges);
+        struct unit_range *ranges =
+            room > RANGE_LIMIT ? NULL : realloc(lines->ranges, room * sizeof *ranges);
         if (!ranges)
             return -ENOMEM;
         lines->ranges = ranges;
@@ -125,7 +128,8 @@ static struct unit_range *range_find(const struct source_lines *lines, uint64_t 
     return NULL;
 }
 
-bool source_lines_find(struct source_lines *lines, uint64_t address, const char **ret_file, int *ret_line)
+bool source_lines_find(struct source_lines *lines, uint64_t address, const char **ret_file,
+                       int *ret_line)
 {
     struct unit_range *range = range_find(lines, address);
     Dwarf_Line *line = range ? dwarf_getsrc_die(&range->unit, address) : NULL;

@@ -1,6 +1,6 @@
 /*
- * Source lines of native code, from the DWARF of one ELF file, where it has any. Compilation units are
- * indexed once; a unit's line table is read when an address in it is first asked for.
+ * Source lines of native code, from the DWARF of one ELF file, where it has any. Compilation units
+ * are indexed once; a unit's line table is read when an address in it is first asked for.
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 
 struct source_lines;
 
-/* `elf` is borrowed until the close. -ENOENT: no line tables, or more DWARF than is worth loading. */
+/* `elf` is borrowed until the close. -ENOENT: no line tables, or more DWARF than is worth loading.
+ */
 int source_lines_open(Elf *elf, struct source_lines **ret);
 
 /* `address` as the ELF file numbers it; the name lives until the close. */

@@ -48,7 +48,8 @@ static int table_reserve(struct symbol_table *table, size_t more)
     return 0;
 }
 
-static int section_add(struct symbol_table *table, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static int section_add(struct symbol_table *table, Elf *elf, Elf_Scn *section,
+                       const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data ? data->d_size / sizeof(Elf64_Sym) : 0;
@@ -119,7 +120,8 @@ void symbol_table_sort(struct symbol_table *table)
     table->count = kept;
 }
 
-/* Without a size a symbol reaches to the next one, but not across what a stripped table leaves out. */
+/* Without a size a symbol reaches to the next one, but not across what a stripped table leaves out.
+ */
 static bool symbol_holds(const struct symbol *symbol, uint64_t address, bool nearest)
 {
     uint64_t size = symbol->size || !nearest ? symbol->size : SIZELESS_REACH;

@@ -1,6 +1,7 @@
 /*
- * The functions of one object, sorted by address. Takes what ELF symbol tables say with suspicion: sizes are
- * respected, labels inside functions ignored. Names point into the ELF handles, which must stay open.
+ * The functions of one object, sorted by address. Takes what ELF symbol tables say with suspicion:
+ * sizes are respected, labels inside functions ignored. Names point into the ELF handles, which
+ * must stay open.
  */
 #pragma once
 
@@ -20,7 +21,8 @@ struct symbol_table {
     size_t count, room;
 };
 
-/* Adds what .symtab and .dynsym of the file name: 0 or -ENOMEM. Call symbol_table_sort() after the last. */
+/* Adds what .symtab and .dynsym of the file name: 0 or -ENOMEM. Call symbol_table_sort() after the
+ * last. */
 int symbol_table_add(struct symbol_table *table, Elf *elf);
 void symbol_table_sort(struct symbol_table *table);
 

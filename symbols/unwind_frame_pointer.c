@@ -14,8 +14,9 @@ bool stack_image_word(const struct stack_image *image, remote_addr address, uint
 }
 
 /*
- * x86-64 and AArch64 agree: fp points to the caller's fp, the return address is the word above. The saved fp is
- * not judged here, because the caller may use the register for anything; the next step will.
+ * x86-64 and AArch64 agree: fp points to the caller's fp, the return address is the word above. The
+ * saved fp is not judged here, because the caller may use the register for anything; the next step
+ * will.
  */
 bool frame_pointer_step(const struct stack_image *image, const struct registers *callee,
                         struct registers *ret_caller)

@@ -1,6 +1,7 @@
 /*
- * libunwind's remote interface over a copy: it asks us for registers, words and unwind tables, and we answer
- * from the copied registers, the copied stack, and pages of the target that cannot change while it runs.
+ * libunwind's remote interface over a copy: it asks us for registers, words and unwind tables, and
+ * we answer from the copied registers, the copied stack, and pages of the target that cannot change
+ * while it runs.
  */
 #include "symbols/unwinder.h"
 
@@ -24,7 +25,8 @@ enum {
     READ_BUDGET = 1 << 20, /* words a walk may read: hostile unwind tables can loop */
 };
 
-/* Exported by libunwind and made for callers with accessors of their own, but in none of its headers. */
+/* Exported by libunwind and made for callers with accessors of their own, but in none of its
+ * headers. */
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip,
                                               unw_dyn_info_t *table, unw_proc_info_t *ret_procedure,
                                               int need_unwind_info, void *argument);
@@ -82,8 +84,9 @@ static int answer_dynamic_list(unw_addr_space_t space, unw_word_t *ret, void *ar
     return -UNW_ENOINFO;
 }
 
-/* Beyond the copy anything but stacks and heaps, which the running target is writing to at this moment. The data
- * of an object may be asked for, though: unwind tables point to their personality routine through it. */
+/* Beyond the copy anything but stacks and heaps, which the running target is writing to at this
+ * moment. The data of an object may be asked for, though: unwind tables point to their personality
+ * routine through it. */
 static int answer_word(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
                        void *argument)
 {
@@ -101,8 +104,8 @@ static int answer_word(unw_addr_space_t space, unw_word_t address, unw_word_t *v
     return 0;
 }
 
-static int answer_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write,
-                           void *argument)
+static int answer_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value,
+                           int write, void *argument)
 {
     const struct registers *registers = &((struct native_unwind *)argument)->registers;
     (void)space;
@@ -184,8 +187,8 @@ static bool cursor_read(struct native_unwind *unwind, struct position *position)
 }
 
 /* The registers of a frame as far as a step without tables needs them. */
-static struct registers frame_registers(struct native_unwind *unwind, const struct position *position,
-                                        bool innermost)
+static struct registers frame_registers(struct native_unwind *unwind,
+                                        const struct position *position, bool innermost)
 {
     if (innermost)
         return unwind->registers;
@@ -215,7 +218,8 @@ static bool frame_step(struct native_unwind *unwind, struct position *position, 
 static bool caller_is_sound(const struct native_unwind *unwind, const struct position *callee,
                             const struct position *caller, bool leaf)
 {
-    return (caller->sp > callee->sp || (leaf && caller->sp == callee->sp)) && code_at(unwind, caller->ip);
+    return (caller->sp > callee->sp || (leaf && caller->sp == callee->sp)) &&
+           code_at(unwind, caller->ip);
 }
 
 static int libunwind_walk(struct native_unwind *unwind, const struct stack_image *image,
@@ -230,7 +234,8 @@ static int libunwind_walk(struct native_unwind *unwind, const struct stack_image
     bool more = unwind->maps && unw_init_remote(&unwind->cursor, unwind->space, unwind) == 0;
 
     while (more && count < capacity) {
-        /* A signal's trampoline was never called: the kernel put its address where a caller's would be. */
+        /* A signal's trampoline was never called: the kernel put its address where a caller's would
+         * be. */
         bool signal = unw_is_signal_frame(&unwind->cursor) > 0;
         bool leaf = position.interrupted;
         struct native_frame *frame = &ret_frames[count];

@@ -56,7 +56,8 @@ static remote_addr headers_find(const struct maps *maps, size_t index)
     for (size_t i = index + 1; i-- > 0;) {
         const struct mapping *mapping = &maps->list[i];
         if (mapping->inode == code->inode && mapping->device == code->device &&
-            mapping->file_offset == 0 && mapping->readable && strcmp(mapping->path, code->path) == 0)
+            mapping->file_offset == 0 && mapping->readable &&
+            strcmp(mapping->path, code->path) == 0)
             return mapping->start;
     }
     return 0;
@@ -99,7 +100,8 @@ struct program_headers {
     size_t count;
 };
 
-static int program_headers_read(struct remote *memory, remote_addr start, struct program_headers *ret)
+static int program_headers_read(struct remote *memory, remote_addr start,
+                                struct program_headers *ret)
 {
     Elf64_Ehdr header;
     int error = remote_read(memory, start, &header, sizeof header);
@@ -112,7 +114,8 @@ static int program_headers_read(struct remote *memory, remote_addr start, struct
     return remote_read(memory, start + header.e_phoff, ret->list, ret->count * sizeof *ret->list);
 }
 
-/* What must be added to the object's own addresses: told by the segment that the code was mapped from. */
+/* What must be added to the object's own addresses: told by the segment that the code was mapped
+ * from. */
 static bool bias_find(const struct program_headers *headers, const struct unwind_table *table,
                       remote_addr *ret_bias)
 {

@@ -1,6 +1,6 @@
 /*
- * Where the .eh_frame_hdr of each mapped object lies in the target's memory. Reads program headers and table
- * headers from that memory, through a remote that the caller hands in; opens no file.
+ * Where the .eh_frame_hdr of each mapped object lies in the target's memory. Reads program headers
+ * and table headers from that memory, through a remote that the caller hands in; opens no file.
  */
 #pragma once
 
@@ -30,6 +30,7 @@ void unwind_tables_done(struct unwind_tables *tables);
 const struct unwind_table *unwind_tables_find(struct unwind_tables *tables, struct remote *memory,
                                               remote_addr ip);
 
-/* The function, or outlined part of one, that holds `ip`: from its table entry to the next one's. */
+/* The function, or outlined part of one, that holds `ip`: from its table entry to the next one's.
+ */
 bool unwind_table_function(const struct unwind_table *table, struct remote *memory, remote_addr ip,
                            remote_addr *ret_start, remote_addr *ret_end);

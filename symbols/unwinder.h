@@ -1,7 +1,7 @@
 /*
- * Native stacks from a copy: registers and stack bytes that were taken in one short pause, unwound while the
- * target runs on. A backend is a name and four functions; the caller cannot tell which it got. The addresses
- * become names in native_symbols.h.
+ * Native stacks from a copy: registers and stack bytes that were taken in one short pause, unwound
+ * while the target runs on. A backend is a name and four functions; the caller cannot tell which it
+ * got. The addresses become names in native_symbols.h.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct stack_image {
 struct native_frame {
     remote_addr ip; /* of the instruction that runs or calls (return address - 1 for callers) */
     remote_addr sp;
-    remote_addr cfa; /* the caller's sp: [sp, cfa) is this frame's part of the stack. In the last frame, whose
-                        caller is not known, the end of the copy */
+    remote_addr cfa; /* the caller's sp: [sp, cfa) is this frame's part of the stack. In the last
+                        frame, whose caller is not known, the end of the copy */
 };
 
 struct native_unwind;
@@ -28,10 +28,11 @@ struct native_unwind;
 struct unwinder {
     const char *name;
     int (*open)(struct remote *memory, int proc_fd, struct native_unwind **ret);
-    /* Mappings changed: forget what was learnt from the old ones. `maps` is borrowed until the next call. */
+    /* Mappings changed: forget what was learnt from the old ones. `maps` is borrowed until the next
+     * call. */
     int (*set_maps)(struct native_unwind *unwind, const struct maps *maps);
-    /* Innermost first; returns the count, which ends where nothing sound is left to unwind (never an error
-     * for a stack that ends in code without unwind tables). */
+    /* Innermost first; returns the count, which ends where nothing sound is left to unwind (never
+     * an error for a stack that ends in code without unwind tables). */
     int (*walk)(struct native_unwind *unwind, const struct stack_image *image,
                 struct native_frame *ret_frames, size_t capacity);
     void (*close)(struct native_unwind *unwind);
