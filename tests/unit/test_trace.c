@@ -106,13 +106,15 @@ static void test_stopped_stays_stopped(void **state)
     child_await_ready(&child);
     kill(child.pid, SIGSTOP);
     await(thread_letter(child.pid) == 'T');
+    unsigned long before = counters->spins;
 
     for (int i = 0; i < 100; i++) {
         struct pause pause;
         pause_whole(child.pid, &pause);
         assert_true(thread_resume(&pause) > 0);
-        await(thread_letter(child.pid) != 't');
-        assert_int_equal(thread_letter(child.pid), 'T');
+        /* On its way back into the stop it is seen as 'R', but gets to nothing of its own. */
+        await(thread_letter(child.pid) == 'T');
+        assert_int_equal(counters->spins, before);
     }
     kill(child.pid, SIGCONT);
     assert_spins_on();
@@ -288,7 +290,8 @@ static void test_killed_while_paused(void **state)
         struct pause pause;
         pause_whole(leader ? child.pid : counters->tid, &pause);
         kill(child.pid, SIGKILL);
-        assert_int_equal(thread_resume(&pause), -ESRCH);
+        int64_t stood_ns = thread_resume(&pause);
+        assert_true(stood_ns > 0 || stood_ns == -ESRCH);
         /* Its end is for the parent, which is this test, and nothing of us delays it. */
         int status = child_wait(&child);
         assert_true(WIFSIGNALED(status));
