@@ -340,21 +340,20 @@ static void test_command_of_a_zombie(void **state)
     assert_int_equal(process_read_command(pid, command, sizeof command), -ESRCH);
 }
 
-static pid_t family_fork(int place, struct child_side *side)
+static pid_t family_fork(int place)
 {
-    pid_t pid = fork();
+    pid_t self = getpid(), pid = fork();
     if (pid)
         return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent(self);
     board->pids[place] = getpid();
-    (void)side;
     return 0;
 }
 
 static void *thread_fork(void *side)
 {
-    if (!family_fork(1, side)) {
-        if (!family_fork(3, side))
+    if (!family_fork(1)) {
+        if (!family_fork(3))
             child_say_ready(side);
         for (;;)
             pause();
@@ -367,8 +366,8 @@ static void *thread_fork(void *side)
 static void found_a_family(struct child_side *side)
 {
     pthread_t thread;
-    if (!family_fork(0, side)) {
-        if (!family_fork(2, side))
+    if (!family_fork(0)) {
+        if (!family_fork(2))
             child_say_ready(side);
         for (;;)
             pause();

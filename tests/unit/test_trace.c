@@ -475,9 +475,9 @@ static long call_receive_timed(void)
 
 static long call_wait(void)
 {
-    pid_t own = fork();
+    pid_t self = getpid(), own = fork();
     if (!own) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        end_with_parent(self);
         for (;;)
             pause();
     }
