@@ -1,7 +1,8 @@
 /*
- * Dict tables (Objects/dictobject.c of CPython 3.8 to 3.15): a combined table has values beside its keys, a split one
- * shares the keys and has values of its own. Hashes are seeded in the target, so a key is found by comparing
- * texts, many in one read. Sizes come from memory that may change under us: all are checked.
+ * Dict tables (Objects/dictobject.c of CPython 3.8 to 3.15): a combined table has values beside its
+ * keys, a split one shares the keys and has values of its own. Hashes are seeded in the target, so
+ * a key is found by comparing texts, many in one read. Sizes come from memory that may change under
+ * us: all are checked.
  */
 #include "pyabi/dicts.h"
 
@@ -121,8 +122,8 @@ static size_t pack_live(const struct keys_shape *shape, const uint8_t *raw,
 }
 
 /*
- * Reads all entries of a table. `dict`, if not 0, is what pointed to the table: it is read again after the
- * entries, in the same vector, and must still point there.
+ * Reads all entries of a table. `dict`, if not 0, is what pointed to the table: it is read again
+ * after the entries, in the same vector, and must still point there.
  */
 static int entries_read(struct remote *memory, const struct py_layout *layout, struct table table,
                         remote_addr dict, struct entries *ret)
@@ -157,7 +158,8 @@ static int entries_read(struct remote *memory, const struct py_layout *layout, s
     return 0;
 }
 
-/* A dict that grows frees its old table: whatever went wrong then is no statement about the dict. */
+/* A dict that grows frees its old table: whatever went wrong then is no statement about the dict.
+ */
 static int dict_read(struct remote *memory, const struct py_layout *layout, remote_addr dict,
                      struct entries *ret)
 {
@@ -198,7 +200,8 @@ static bool key_matches(const struct py_layout *layout, remote_addr key, const u
     return plan.data == key + size - length && memcmp(copy + size - length, text, length) == 0;
 }
 
-/* Looks through `count` keys with as few reads as can be; a key that cannot be read is not the one. */
+/* Looks through `count` keys with as few reads as can be; a key that cannot be read is not the one.
+ */
 static int batch_find(struct remote *memory, const struct py_layout *layout, const char *text,
                       const struct entry *list, size_t count, uint8_t *copies,
                       const struct entry **ret)
@@ -237,8 +240,8 @@ static int entries_find(struct remote *memory, const struct py_layout *layout,
     return error;
 }
 
-int dict_find(struct remote *memory, const struct py_layout *layout, remote_addr dict, const char *key,
-              remote_addr *ret_value)
+int dict_find(struct remote *memory, const struct py_layout *layout, remote_addr dict,
+              const char *key, remote_addr *ret_value)
 {
     CLEANUP(entries_done) struct entries entries = { 0 };
     int error = dict_read(memory, layout, dict, &entries);
@@ -268,7 +271,8 @@ static int type_learn(struct remote *memory, const struct py_layout *layout, rem
         { type + offset_of(layout->type.dictoffset), &now.dictoffset, sizeof(now.dictoffset) },
         { type + offset_of(layout->type.cached_keys), &now.cached_keys, sizeof(now.cached_keys) },
     };
-    /* Only types made at run time reach as far as the last one, and only theirs are asked for it. */
+    /* Only types made at run time reach as far as the last one, and only theirs are asked for it.
+     */
     int whole = memory->read_pieces(memory, pieces, 4, NULL);
     if (whole < 3)
         return whole < 0 ? whole : -EFAULT;
@@ -282,7 +286,8 @@ static int locate_dict(struct remote *memory, const struct py_layout *layout, re
     return dict ? table_read(memory, layout, dict, ret) : -ENOENT;
 }
 
-/* 3.13+: values stand in the object for as long as they say that they are valid; a dict goes first. */
+/* 3.13+: values stand in the object for as long as they say that they are valid; a dict goes first.
+ */
 static int locate_inline(struct remote *memory, const struct py_layout *layout, remote_addr object,
                          const struct attribute_memo *memo, struct table *ret)
 {
@@ -313,8 +318,8 @@ static int locate_before(struct remote *memory, const struct py_layout *layout, 
     return 0;
 }
 
-static int instance_locate(struct remote *memory, const struct py_layout *layout, remote_addr object,
-                           const struct attribute_memo *memo, struct table *ret)
+static int instance_locate(struct remote *memory, const struct py_layout *layout,
+                           remote_addr object, const struct attribute_memo *memo, struct table *ret)
 {
     if (memo->flags & layout->type_has_managed_dict) {
         if (layout->instance == INSTANCE_VALUES_INLINE)
@@ -373,8 +378,8 @@ int instance_find(struct remote *memory, const struct py_layout *layout, remote_
     return instance_find_next(memory, layout, object, attribute, &memo, ret_value);
 }
 
-int type_name_read(struct remote *memory, const struct py_layout *layout, remote_addr object, char *into,
-                   size_t size)
+int type_name_read(struct remote *memory, const struct py_layout *layout, remote_addr object,
+                   char *into, size_t size)
 {
     remote_addr type, name;
     if (!object_plausible(object))

@@ -1,5 +1,5 @@
-/* A field of a CPython struct, out of bytes that were copied from the target. The caller has checked that the
- * copy reaches to the field's end. */
+/* A field of a CPython struct, out of bytes that were copied from the target. The caller has
+ * checked that the copy reaches to the field's end. */
 #pragma once
 
 #include "pyabi/layout.h"

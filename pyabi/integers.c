@@ -1,4 +1,5 @@
-/* Python ints: sign and magnitude, digits of 30 bits (Include/cpython/longintrepr.h, on 64-bit machines). */
+/* Python ints: sign and magnitude, digits of 30 bits (Include/cpython/longintrepr.h, on 64-bit
+ * machines). */
 #include "pyabi/integers.h"
 
 #include "pyabi/field.h"

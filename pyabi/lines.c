@@ -1,7 +1,8 @@
 /*
- * The line tables: co_lnotab (CPython 3.9, Objects/lnotab_notes.txt), the pairs of 3.10 (same file, same
- * branch's successor), location entries (3.11+, Objects/locations.md, later InternalDocs/code_objects.md).
- * Each is walked once from its start; tables come from another process and are not trusted.
+ * The line tables: co_lnotab (CPython 3.9, Objects/lnotab_notes.txt), the pairs of 3.10 (same file,
+ * same branch's successor), location entries (3.11+, Objects/locations.md, later
+ * InternalDocs/code_objects.md). Each is walked once from its start; tables come from another
+ * process and are not trusted.
  */
 #include "pyabi/lines.h"
 
@@ -107,7 +108,8 @@ static int location_read_long(struct table_cursor *cursor, struct location *loca
     return 0;
 }
 
-static int location_read_short(struct table_cursor *cursor, unsigned code, struct location *location)
+static int location_read_short(struct table_cursor *cursor, unsigned code,
+                               struct location *location)
 {
     if (cursor->next == cursor->end)
         return -EBADMSG;
@@ -142,7 +144,8 @@ static int location_read_bare(struct table_cursor *cursor, bool has_line, struct
 }
 
 /* One entry: a first byte 1cccc nnn (code, code units less one), then what the code asks for. */
-static int location_read(struct table_cursor *cursor, struct location *location, unsigned *ret_bytes)
+static int location_read(struct table_cursor *cursor, struct location *location,
+                         unsigned *ret_bytes)
 {
     uint8_t first = *cursor->next++;
     unsigned code = first >> 3 & 15;

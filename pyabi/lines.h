@@ -1,4 +1,5 @@
-/* From a place in the bytecode to a place in the source. Pure: works on a copy of a code object's line table. */
+/* From a place in the bytecode to a place in the source. Pure: works on a copy of a code object's
+ * line table. */
 #pragma once
 
 #include "pyabi/layout.h"
@@ -14,10 +15,10 @@ struct code_position {
 };
 
 /*
- * `byte_offset` of the running instruction; negative: not started, at `first_line`. An instruction to which the
- * compiler gave no line (cleanup that it invented; a traceback would say None) counts to the line before it in
- * the table, without columns. 0, -ENOENT when the table ends before that offset (a program may have
- * replaced it by an empty one), -EBADMSG when it is broken.
+ * `byte_offset` of the running instruction; negative: not started, at `first_line`. An instruction
+ * to which the compiler gave no line (cleanup that it invented; a traceback would say None) counts
+ * to the line before it in the table, without columns. 0, -ENOENT when the table ends before that
+ * offset (a program may have replaced it by an empty one), -EBADMSG when it is broken.
  */
 int lines_find(enum line_table_shape shape, const uint8_t *table, size_t size, int first_line,
                int64_t byte_offset, struct code_position *ret);

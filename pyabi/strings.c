@@ -1,6 +1,7 @@
 /*
- * str and bytes: PEP 393's forms, by the layout's shifts and offsets. Threads of the target may be running: a
- * str that dies meanwhile shows as implausible or as other text, so callers check who pointed to it.
+ * str and bytes: PEP 393's forms, by the layout's shifts and offsets. Threads of the target may be
+ * running: a str that dies meanwhile shows as implausible or as other text, so callers check who
+ * pointed to it.
  */
 #include "pyabi/strings.h"
 
@@ -9,7 +10,8 @@
 
 #include <string.h>
 
-/* Names, paths and most line tables fit, and a read of this size costs what one of 64 bytes does. */
+/* Names, paths and most line tables fit, and a read of this size costs what one of 64 bytes does.
+ */
 #define FIRST_READ 512
 
 size_t string_head_size(const struct py_layout *layout)
@@ -17,7 +19,8 @@ size_t string_head_size(const struct py_layout *layout)
     return offset_of(layout->unicode.ascii_data);
 }
 
-/* Not compact: a subclass of str, or one made by the old C API (until 3.11), keeps its data elsewhere. */
+/* Not compact: a subclass of str, or one made by the old C API (until 3.11), keeps its data
+ * elsewhere. */
 static int plan_indirect(const struct py_layout *layout, remote_addr object, const void *head,
                          size_t size, struct string_plan *plan)
 {
@@ -44,11 +47,12 @@ int string_plan(const struct py_layout *layout, remote_addr object, const void *
     if ((width != 1 && width != 2 && width != 4) || (ascii && width != 1) ||
         length > STRING_SIZE_MAX / width)
         return -EBADMSG;
-    struct string_plan plan = { .size = (uint32_t)length * width, .width = (uint8_t)width,
+    struct string_plan plan = { .size = (uint32_t)length * width,
+                                .width = (uint8_t)width,
                                 .ascii = ascii };
     if (compact) {
-        plan.data = object + offset_of(ascii ? layout->unicode.ascii_data
-                                             : layout->unicode.compact_data);
+        plan.data =
+            object + offset_of(ascii ? layout->unicode.ascii_data : layout->unicode.compact_data);
     } else {
         int error = plan_indirect(layout, object, head, size, &plan);
         if (error)
@@ -114,7 +118,8 @@ long string_decode(const struct string_plan *plan, const void *bytes, char *into
     return end - into;
 }
 
-/* The part of [address, address + size) that lies whole in a copy of the memory at `base`, or NULL. */
+/* The part of [address, address + size) that lies whole in a copy of the memory at `base`, or NULL.
+ */
 static const uint8_t *copy_find(const uint8_t *copy, remote_addr base, size_t copied,
                                 remote_addr address, size_t size)
 {
@@ -165,8 +170,8 @@ int string_read(struct remote *memory, const struct py_layout *layout, remote_ad
     return error ? error : text_new(&plan, rest, ret_text);
 }
 
-int bytes_read(struct remote *memory, const struct py_layout *layout, remote_addr object, size_t limit,
-               uint8_t **ret_data, size_t *ret_size)
+int bytes_read(struct remote *memory, const struct py_layout *layout, remote_addr object,
+               size_t limit, uint8_t **ret_data, size_t *ret_size)
 {
     uint8_t first[FIRST_READ];
     size_t head = offset_of(layout->bytes.data);

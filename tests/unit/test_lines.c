@@ -1,4 +1,5 @@
-/* Line tables: CPython's own answers for every release (tests/golden/lines), tables of any size, broken ones. */
+/* Line tables: CPython's own answers for every release (tests/golden/lines), tables of any size,
+ * broken ones. */
 #include "pyabi/lines.h"
 #include "sampler/base/cleanup.h"
 
@@ -79,7 +80,8 @@ static size_t golden_replay(FILE *file, struct golden_code *code)
     return codes;
 }
 
-/* Every release that we know must have its golden; a free-threaded build compiles as the ordinary one does. */
+/* Every release that we know must have its golden; a free-threaded build compiles as the ordinary
+ * one does. */
 static void test_golden(void **state)
 {
     (void)state;
@@ -243,8 +245,8 @@ static void check_large(enum line_table_shape shape)
     AUTO_FREE uint8_t *table = made.bytes;
     assert_true(made.size > 1 << 16);
     for (size_t i = 0; i < ENTRIES; i += i % 97 + 1) {
-        struct code_position got, want = entry_position(&entries[i], shape == LINES_LOCATIONS,
-                                                        line_of[i]);
+        struct code_position got,
+            want = entry_position(&entries[i], shape == LINES_LOCATIONS, line_of[i]);
         int last = offset_of_entry[i + 1] - 2;
         assert_int_equal(0, lines_find(shape, table, made.size, 10, offset_of_entry[i], &got));
         assert_memory_equal(&want, &got, sizeof(want));
@@ -292,9 +294,12 @@ static void test_broken(void **state)
         { "no columns, cut", LINES_LOCATIONS, 1, TABLE("\xe8"), -EBADMSG },
         { "long, cut", LINES_LOCATIONS, 1, TABLE("\xf0\x02\x00\x01"), -EBADMSG },
         { "varint without end", LINES_LOCATIONS, 1, TABLE("\xe8\x7f\x7f"), -EBADMSG },
-        { "varint over 32 bits", LINES_LOCATIONS, 1, TABLE("\xe8\x7f\x7f\x7f\x7f\x7f\x3f"), -EBADMSG },
-        { "varint of seven bytes", LINES_LOCATIONS, 1, TABLE("\xe8\x40\x40\x40\x40\x40\x40\x00"), -EBADMSG },
-        { "column above int", LINES_LOCATIONS, 1, TABLE("\xf0\x02\x00\x7f\x7f\x7f\x7f\x7f\x03\x01"), -EBADMSG },
+        { "varint over 32 bits", LINES_LOCATIONS, 1, TABLE("\xe8\x7f\x7f\x7f\x7f\x7f\x3f"),
+          -EBADMSG },
+        { "varint of seven bytes", LINES_LOCATIONS, 1, TABLE("\xe8\x40\x40\x40\x40\x40\x40\x00"),
+          -EBADMSG },
+        { "column above int", LINES_LOCATIONS, 1, TABLE("\xf0\x02\x00\x7f\x7f\x7f\x7f\x7f\x03\x01"),
+          -EBADMSG },
         { "below line 0", LINES_LOCATIONS, 1, TABLE("\xe8\x07"), -EBADMSG },
         { "empty", LINES_RANGES, 1, TABLE(""), -ENOENT },
         { "empty", LINES_LOCATIONS, 1, TABLE(""), -ENOENT },
@@ -306,7 +311,8 @@ static void test_broken(void **state)
         assert_non_null(copy);
         memcpy(copy, tables[i].bytes, tables[i].size);
         struct code_position got = { .line = -7 };
-        int error = lines_find(tables[i].shape, copy, tables[i].size, tables[i].first_line, 0, &got);
+        int error =
+            lines_find(tables[i].shape, copy, tables[i].size, tables[i].first_line, 0, &got);
         if (error != tables[i].error || (error && got.line != -7))
             fail_msg("%s, shape %d: %d", tables[i].what, tables[i].shape, error);
     }

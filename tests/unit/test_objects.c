@@ -1,7 +1,8 @@
 /*
- * The small readers against real objects: for every release a recording (tests/golden/objects) of a process that
- * says itself what is in it. With arguments, PID RELEASE, the same questions, from stdin, go to a live
- * process; the questions and all the bytes that were read for them come out as the next recording.
+ * The small readers against real objects: for every release a recording (tests/golden/objects) of a
+ * process that says itself what is in it. With arguments, PID RELEASE, the same questions, from
+ * stdin, go to a live process; the questions and all the bytes that were read for them come out as
+ * the next recording.
  */
 #include "pyabi/dicts.h"
 #include "pyabi/integers.h"
@@ -49,14 +50,13 @@ struct exam {
 #define CHECK(exam, condition)                                                                     \
     do {                                                                                           \
         if (!(condition))                                                                          \
-            fail_msg("%s, %s: not so: %s", (exam)->release->name, (exam)->question, #condition);    \
+            fail_msg("%s, %s: not so: %s", (exam)->release->name, (exam)->question, #condition);   \
     } while (0)
 
 static void recorder_keep(struct recorder *recorder, const struct remote_piece *piece, size_t size)
 {
     void *copy = malloc(size + !size);
-    recorder->ranges = realloc(recorder->ranges,
-                               (recorder->count + 1) * sizeof(*recorder->ranges));
+    recorder->ranges = realloc(recorder->ranges, (recorder->count + 1) * sizeof(*recorder->ranges));
     if (!copy || !recorder->ranges)
         abort();
     memcpy(copy, piece->into, size);
@@ -113,7 +113,8 @@ static void layout_learn(struct exam *exam, remote_addr runtime)
     CHECK(exam, table);
     if (size)
         CHECK(exam, remote_read(exam->memory, runtime, table, size) == 0);
-    CHECK(exam, layout_resolve(exam->release, size ? table : NULL, size, &exam->resolved, &why) == 0);
+    CHECK(exam,
+          layout_resolve(exam->release, size ? table : NULL, size, &exam->resolved, &why) == 0);
     exam->layout = &exam->resolved;
 }
 
@@ -151,8 +152,8 @@ static void check_bytes(struct exam *exam, remote_addr object, const char *expec
     AUTO_FREE char *hex = hex_new(data, size);
     CHECK(exam, strcmp(hex, expected) == 0);
     if (size)
-        CHECK(exam, bytes_read(exam->memory, exam->layout, object, size - 1, &data, &size) ==
-                        -EBADMSG);
+        CHECK(exam,
+              bytes_read(exam->memory, exam->layout, object, size - 1, &data, &size) == -EBADMSG);
 }
 
 struct dict_sum {
@@ -185,8 +186,8 @@ static void check_dict(struct exam *exam, remote_addr dict, const char *count, c
     CHECK(exam, dict_walk(exam->memory, exam->layout, dict, sum_entry, &sum) == 0);
     CHECK(exam, sum.count == atoll(count));
     CHECK(exam, sum.values == atoll(values));
-    CHECK(exam, dict_walk(exam->memory, exam->layout, dict, stop_entry, &calls) ==
-                    (sum.count ? 77 : 0));
+    CHECK(exam,
+          dict_walk(exam->memory, exam->layout, dict, stop_entry, &calls) == (sum.count ? 77 : 0));
     CHECK(exam, calls == (sum.count ? 1 : 0));
 }
 
@@ -194,7 +195,8 @@ static int collect_thread(void *context, uint64_t ident, const char *name)
 {
     struct exam *exam = context;
     CHECK(exam, exam->thread_count < THREADS_MAX);
-    exam->threads[exam->thread_count++] = (struct named_thread){ ident, hex_new(name, strlen(name)) };
+    exam->threads[exam->thread_count++] =
+        (struct named_thread){ ident, hex_new(name, strlen(name)) };
     return 0;
 }
 
@@ -233,7 +235,8 @@ static void check_type(struct exam *exam, remote_addr object, const char *expect
     char name[64], small[2];
     CHECK(exam, type_name_read(exam->memory, exam->layout, object, name, sizeof(name)) == 0);
     CHECK(exam, strcmp(name, expected) == 0);
-    CHECK(exam, type_name_read(exam->memory, exam->layout, object, small, sizeof(small)) == -EBADMSG);
+    CHECK(exam,
+          type_name_read(exam->memory, exam->layout, object, small, sizeof(small)) == -EBADMSG);
 }
 
 static void check_refused(struct exam *exam, remote_addr object, const char *kind)
@@ -241,7 +244,8 @@ static void check_refused(struct exam *exam, remote_addr object, const char *kin
     int64_t value = 7;
     char *text = NULL;
     if (strcmp(kind, "too_large") == 0)
-        CHECK(exam, integer_read(exam->memory, exam->layout, object, &value) == -ERANGE && value == 7);
+        CHECK(exam,
+              integer_read(exam->memory, exam->layout, object, &value) == -ERANGE && value == 7);
     else
         CHECK(exam, string_read(exam->memory, exam->layout, object, &text) == -EBADMSG && !text);
 }
@@ -262,7 +266,8 @@ static void check_item(struct exam *exam, remote_addr dict, const char *key, con
     check_integer(exam, value, expected);
 }
 
-/* One question: KIND NAME and one or two words of answer; NAME is a global of the process's __main__. */
+/* One question: KIND NAME and one or two words of answer; NAME is a global of the process's
+ * __main__. */
 static void exam_ask(struct exam *exam, char *line)
 {
     char *rest = NULL, *words[4] = { 0 };
@@ -335,8 +340,8 @@ static void recording_load(FILE *file, struct recording *recording)
             assert_non_null(bytes);
             for (size_t i = 0; i < size; i++)
                 assert_int_equal(1, sscanf(hex + 2 * i, "%2" SCNx8, bytes + i));
-            recording->ranges = realloc(recording->ranges,
-                                        (recording->count + 1) * sizeof(*recording->ranges));
+            recording->ranges =
+                realloc(recording->ranges, (recording->count + 1) * sizeof(*recording->ranges));
             recording->ranges[recording->count++] = (struct image_range){ address, bytes, size };
         } else {
             recording->questions =
