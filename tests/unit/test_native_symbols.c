@@ -89,11 +89,11 @@ static void test_library_function(void **state)
     (void)state;
     AUTO_SELF self = { 0 };
     self_open(&self);
-    void *address = dlsym(RTLD_DEFAULT, "qsort");
+    void *address = dlsym(RTLD_DEFAULT, "lfind");
     Dl_info info;
     assert_true(address && dladdr(address, &info));
     struct native_symbol symbol = find(&self, (remote_addr)address);
-    assert_string_equal(symbol.name, "qsort");
+    assert_string_equal(symbol.name, "lfind");
     assert_int_equal(symbol.offset, 0);
     char *real = realpath(info.dli_fname, NULL);
     assert_string_equal(symbol.module, real);
