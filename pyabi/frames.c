@@ -24,6 +24,7 @@ struct walk {
     remote_addr cframe; /* 3.10-3.12: the innermost C frame's record; else 0 */
     size_t lead;        /* bytes before a frame that tell of its generator */
     uint64_t generation;
+    enum py_moment moment;
     bool truncated, holds_gil, collecting;
     remote_addr gc_frame; /* 0: the release does not tell; the innermost, then */
 };
@@ -169,7 +170,11 @@ static int frame_read(struct walk *walk, remote_addr address, struct walked_fram
     ret->is_shim = layout->shim_owners >> ret->owner & 1;
     if (ret->owner > layout->highest_owner)
         return -EBADMSG;
-    return ret->is_shim || frame_is_executing(walk, bytes, ret->owner) ? 0 : -EAGAIN;
+    /* A thread that stands still may be just about to start its innermost frame, or to leave it. But a generator that
+     * is being left may have lost its link already. */
+    bool may_rest = ret->is_shim || (walk->moment == MOMENT_STILL && address == walk->head &&
+                                     (!walk->lead || ret->owner != layout->generator_owner));
+    return may_rest || frame_is_executing(walk, bytes, ret->owner) ? 0 : -EAGAIN;
 }
 
 /* ---- the chain ---- */
@@ -492,6 +497,7 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         .layout = &python->layout,
         .thread = thread,
         .view = view,
+        .moment = moment,
         .source = page_cache_remote(python->pages),
         .lead = generator_lead(&python->layout),
     };

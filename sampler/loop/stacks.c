@@ -8,10 +8,12 @@
 #include "symbols/find_python.h"
 
 #include <string.h>
+#include <time.h>
 
 enum {
     PAUSE_TRIES = 100,  /* a thread paused in the middle of a call is let go and paused again */
     LOOK_TRIES = 8,     /* without pausing */
+    BREATH_NS = 20000,  /* between two tries at one that is paused */
     LIST_TRIES = 100,   /* a list of threads that changes under the look */
     STACK_COPY = 512 << 10,
     NATIVE_FRAMES = 4096,
@@ -243,7 +245,7 @@ struct reading {
     struct wait_state wait;
     struct py_stack stack;
     struct stack_image image; /* size 0: no native stack */
-    bool native;
+    bool native, may_pause;
 };
 
 static bool is_torn(int error)
@@ -292,20 +294,7 @@ static int read_blocked(struct reading *reading)
     return error;
 }
 
-static int read_running(struct reading *reading)
-{
-    struct stack_counts *counts = &reading->reader->counts;
-    int error = -EAGAIN;
-    for (unsigned i = 0; i < LOOK_TRIES && is_torn(error); i++) {
-        error = stack_look(reading, MOMENT_RUNNING);
-        if (!error)
-            *(i ? &counts->retried : &counts->clean) += 1;
-    }
-    counts->dropped += error != 0;
-    return error;
-}
-
-static int read_once_paused(struct reading *reading)
+static int read_paused(struct reading *reading)
 {
     struct stack_counts *counts = &reading->reader->counts;
     struct pause pause = { 0 };
@@ -322,19 +311,6 @@ static int read_once_paused(struct reading *reading)
         if ((uint64_t)stood > counts->longest_pause_ns)
             counts->longest_pause_ns = (uint64_t)stood;
     }
-    return error;
-}
-
-static int read_paused(struct reading *reading)
-{
-    struct stack_counts *counts = &reading->reader->counts;
-    int error = -EAGAIN;
-    for (unsigned i = 0; i < PAUSE_TRIES && is_torn(error); i++) {
-        error = read_once_paused(reading);
-        if (!error)
-            *(i ? &counts->retried : &counts->clean) += 1;
-    }
-    counts->dropped += error != 0;
     return error;
 }
 
@@ -386,27 +362,44 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
     return 0;
 }
 
-/*
- * Without a pause when the thread is blocked, and stays so; with one, where it may be paused, when it runs or when its
- * native frames cannot be told without all of its registers.
- */
-static int thread_look(struct reading *reading, struct thread_event *event)
+/* Without a pause: what a blocked thread shows, or what looks at a running one agree on. */
+static int look_unpaused(struct reading *reading, struct thread_event *event, bool *ret_placed)
 {
-    struct stack_reader *reader = reading->reader;
-    bool may_pause = !reader->options.nonblocking && reading->slot->tid;
-    bool placed = false;
     int error = read_blocked(reading);
-    if (!error)
-        error = frames_fill(reading, event, &placed);
-    bool enough = !error && (placed || !reading->native || !may_pause);
-    if (enough || (error && !is_torn(error))) {
-        reader->counts.clean += enough;
+    if (is_torn(error) && !reading->may_pause)
+        error = stack_look(reading, MOMENT_RUNNING);
+    return error ? error : frames_fill(reading, event, ret_placed);
+}
+
+/* A blocked thread is paused only when its native frames cannot be told without all of its registers. */
+static int look_once(struct reading *reading, struct thread_event *event)
+{
+    bool placed = false;
+    int error = look_unpaused(reading, event, &placed);
+    bool enough = !error && (placed || !reading->native);
+    if (enough || !reading->may_pause || (error && !is_torn(error)))
         return error;
-    }
-    int again = may_pause ? read_paused(reading) : read_running(reading);
-    if (!again)
+    int paused = read_paused(reading);
+    if (!paused)
         return frames_fill(reading, event, &placed);
-    return error ? again : 0;
+    return error ? paused : 0;
+}
+
+/* What was torn is looked at again, after the thread has had time to get on. */
+static int look(struct reading *reading, struct thread_event *event)
+{
+    struct stack_counts *counts = &reading->reader->counts;
+    unsigned tries = reading->may_pause ? PAUSE_TRIES : LOOK_TRIES, failed = 0;
+    int error = look_once(reading, event);
+    while (is_torn(error) && ++failed < tries) {
+        if (reading->may_pause)
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = BREATH_NS }, NULL);
+        if (reading->slot->probe_open)
+            thread_probe_read(&reading->slot->probe, &reading->wait);
+        error = look_once(reading, event);
+    }
+    *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
+    return error;
 }
 
 int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret)
@@ -417,6 +410,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .slot = &reader->slots[index],
         .native = reader->options.native,
     };
+    reading.may_pause = !reader->options.nonblocking && reading.slot->tid;
     const struct py_thread *thread = reading.thread;
     if (reading.slot->probe_open)
         thread_probe_read(&reading.slot->probe, &reading.wait);
@@ -427,7 +421,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .interpreter = thread->interpreter_id,
         .state = state_of(&reading),
     };
-    int error = thread_look(&reading, ret);
+    int error = look(&reading, ret);
     if (error)
         ret->error = error_text(error);
     return error;
