@@ -1,6 +1,6 @@
 /*
- * The threads of all interpreters, and their names. The target may be running: links are checked, walks are
- * bounded, and a list that changes under the walk is torn.
+ * The threads of all interpreters, and their names. The target may be running: links are checked,
+ * walks are bounded, and a list that changes under the walk is torn.
  */
 #include "pyabi/field.h"
 #include "pyabi/python.h"
@@ -16,7 +16,8 @@ enum {
     PTHREAD_WORDS = 512, /* the C library's thread struct is searched so far for the kernel's id */
 };
 
-/* Reads a field of a remote struct; 0 when it is absent or unreadable, which every caller takes for "none". */
+/* Reads a field of a remote struct; 0 when it is absent or unreadable, which every caller takes for
+ * "none". */
 static uint64_t remote_field(struct remote *memory, remote_addr base, struct py_offset field,
                              size_t size)
 {
@@ -41,8 +42,8 @@ static void interpreter_read(struct python *python, struct remote *memory, remot
     remote_addr gil = offset_present(layout->runtime.gil)
                           ? python->runtime + offset_of(layout->runtime.gil)
                           : remote_field(memory, address, layout->interp.gil, 8);
-    bool enabled = !offset_present(layout->gil.enabled) ||
-                   remote_field(memory, gil, layout->gil.enabled, 4);
+    bool enabled =
+        !offset_present(layout->gil.enabled) || remote_field(memory, gil, layout->gil.enabled, 4);
     if (gil && enabled) {
         ret->gil = gil;
         ret->gil_end = gil + offset_of(layout->gil.end);
@@ -51,7 +52,8 @@ static void interpreter_read(struct python *python, struct remote *memory, remot
 
 /* ---- the kernel's id of a thread ---- */
 
-/* Before 3.11 only the C library knows it: find where in its thread struct the main thread's id stands. */
+/* Before 3.11 only the C library knows it: find where in its thread struct the main thread's id
+ * stands. */
 static void tid_offset_learn(struct python *python, struct remote *memory, uint64_t pthread,
                              uint64_t main_id)
 {
@@ -100,9 +102,10 @@ static int thread_add(struct python *python, struct remote *memory, remote_addr 
     return 0;
 }
 
-/* Before 3.11. New threads are put in front: the last of the main interpreter's is the main thread. */
+/* Before 3.11. New threads are put in front: the last of the main interpreter's is the main thread.
+ */
 static void main_thread_learn(struct python *python, struct remote *memory, remote_addr head,
-                             uint64_t main_id)
+                              uint64_t main_id)
 {
     const struct py_layout *layout = &python->layout;
     remote_addr last = head;
@@ -118,12 +121,12 @@ static void main_thread_learn(struct python *python, struct remote *memory, remo
 }
 
 /* Oldest first, as people count them. */
-static void threads_reverse(struct py_thread *threads, size_t count)
+static void threads_reverse(struct python *python, size_t first)
 {
-    for (size_t i = 0; i < count / 2; i++) {
-        struct py_thread other = threads[i];
-        threads[i] = threads[count - 1 - i];
-        threads[count - 1 - i] = other;
+    for (size_t last = python->thread_count; first + 1 < last; first++) {
+        struct py_thread other = python->threads[first];
+        python->threads[first] = python->threads[--last];
+        python->threads[last] = other;
     }
 }
 
@@ -143,7 +146,8 @@ static int threads_walk(struct python *python, struct remote *memory,
         if (error)
             return error == -EFAULT ? -EAGAIN : error;
         if (field_address(state, layout->thread.interp) != interpreter->address ||
-            field_address(state, layout->thread.prev) != before || python->thread_count >= THREAD_MAX)
+            field_address(state, layout->thread.prev) != before ||
+            python->thread_count >= THREAD_MAX)
             return -EAGAIN;
         error = thread_add(python, memory, at, state, interpreter);
         if (error)
@@ -151,11 +155,12 @@ static int threads_walk(struct python *python, struct remote *memory,
         before = at;
         at = field_address(state, layout->thread.next);
     }
-    threads_reverse(python->threads + first, python->thread_count - first);
+    threads_reverse(python, first);
     return 0;
 }
 
-/* The list has the newest interpreter first; we want the main one there. */
+/* The list has the newest interpreter first; we want the main one there. One that does not end goes
+ * in a circle. */
 static int interpreters_list(struct python *python, struct remote *memory, remote_addr *list)
 {
     const struct py_layout *layout = &python->layout;
@@ -165,6 +170,8 @@ static int interpreters_list(struct python *python, struct remote *memory, remot
         list[count++] = at;
         at = remote_field(memory, at, layout->interp.next, 8);
     }
+    if (at || count == 0)
+        return -EAGAIN;
     for (int i = 0; i < count / 2; i++) {
         remote_addr other = list[i];
         list[i] = list[count - 1 - i];
@@ -190,8 +197,8 @@ int python_list_threads(struct python *python, uint64_t main_id, const struct py
     round_start(python);
     struct remote *memory = page_cache_remote(python->pages);
     int count = interpreters_list(python, memory, list);
-    if (count == 0)
-        return -EAGAIN;
+    if (count < 0)
+        return count;
     for (int i = 0; i < count; i++) {
         struct interpreter interpreter;
         interpreter_read(python, memory, list[i], &interpreter);
