@@ -97,12 +97,13 @@ size_t function_parts_find(struct remote *memory, const struct unwind_table *tab
         return 0;
     for (size_t at = 0; at + JUMP_SIZE <= function.end - function.start && count < capacity; at++) {
         struct jump jump;
-        struct code_range part;
+        struct table_function found;
         if (jump_decode(&code, at, &jump) && jump.to >= table->start && jump.to < table->end &&
             !jump_is_known(jump.to, function, ret, count) &&
-            unwind_table_function(table, memory, jump.to, &part.start, &part.end) &&
-            (jump.conditional || jump.to != part.start) && part_is_sound(memory, part, function))
-            ret[count++] = part;
+            unwind_table_function(table, memory, jump.to, &found) &&
+            (jump.conditional || jump.to != found.start) &&
+            part_is_sound(memory, (struct code_range){ found.start, found.end }, function))
+            ret[count++] = (struct code_range){ found.start, found.end };
     }
     free(code.bytes);
     return count;

@@ -8,6 +8,7 @@
 #include "sampler/base/cleanup.h"
 #include "sampler/base/error.h"
 #include "sampler/base/page_cache.h"
+#include "symbols/cfi_check.h"
 #include "symbols/unwind_frame_pointer.h"
 #include "symbols/unwind_tables.h"
 
@@ -54,8 +55,10 @@ static int answer_procedure(unw_addr_space_t space, unw_word_t ip, unw_proc_info
     struct native_unwind *unwind = argument;
     struct remote *pages = page_cache_remote(unwind->pages);
     const struct unwind_table *table = unwind_tables_find(&unwind->tables, pages, ip);
+    struct table_function function;
     int error = -UNW_ENOINFO;
-    if (table) {
+    if (table && unwind_table_function(table, pages, ip, &function) &&
+        cfi_is_sound(pages, function.fde)) {
         unw_dyn_info_t info = {
             .start_ip = table->start,
             .end_ip = table->end,

@@ -199,37 +199,32 @@ const struct unwind_table *unwind_tables_find(struct unwind_tables *tables, stru
     return NULL;
 }
 
-static bool entry_read(const struct unwind_table *table, struct remote *memory, size_t index,
-                       remote_addr *ret_start)
-{
-    int32_t offset;
-    if (remote_read(memory, table->entries + index * 2 * sizeof offset, &offset, sizeof offset))
-        return false;
-    *ret_start = table->base + (remote_addr)(int64_t)offset;
-    return true;
-}
+struct table_entry {
+    int32_t function, fde; /* relative to the table's base */
+};
 
 bool unwind_table_function(const struct unwind_table *table, struct remote *memory, remote_addr ip,
-                           remote_addr *ret_start, remote_addr *ret_end)
+                           struct table_function *ret)
 {
     size_t low = 0, high = table->entry_count;
-    remote_addr start = 0, end = table->end;
+    struct table_function found = { .end = table->end };
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        remote_addr entry;
-        if (!entry_read(table, memory, middle, &entry))
+        struct table_entry entry;
+        if (remote_read(memory, table->entries + middle * sizeof entry, &entry, sizeof entry))
             return false;
-        if (ip < entry) {
+        remote_addr start = table->base + (remote_addr)(int64_t)entry.function;
+        if (ip < start) {
             high = middle;
-            end = entry;
+            found.end = start;
         } else {
             low = middle + 1;
-            start = entry;
+            found.start = start;
+            found.fde = table->base + (remote_addr)(int64_t)entry.fde;
         }
     }
-    if (!start)
+    if (!found.fde)
         return false;
-    *ret_start = start;
-    *ret_end = end;
+    *ret = found;
     return true;
 }

@@ -30,7 +30,12 @@ void unwind_tables_done(struct unwind_tables *tables);
 const struct unwind_table *unwind_tables_find(struct unwind_tables *tables, struct remote *memory,
                                               remote_addr ip);
 
-/* The function, or outlined part of one, that holds `ip`: from its table entry to the next one's.
- */
+/* The function, or outlined part of one, that holds an address: from its table entry to the next
+ * one's. */
+struct table_function {
+    remote_addr start, end;
+    remote_addr fde; /* its unwind information */
+};
+
 bool unwind_table_function(const struct unwind_table *table, struct remote *memory, remote_addr ip,
-                           remote_addr *ret_start, remote_addr *ret_end);
+                           struct table_function *ret);

@@ -1,5 +1,6 @@
 #include "sampler/app/session.h"
 
+#include "pyabi/layout.h"
 #include "sampler/base/cleanup.h"
 
 #include <string.h>
@@ -39,11 +40,15 @@ static void descendants_name(pid_t pid, struct failure *why)
     }
 }
 
-static int no_python(pid_t pid, struct failure *why)
+/* What was found says "it"; here it gets its name, and what would help. */
+static int finding_explain(pid_t pid, struct failure *why)
 {
-    int code = why->code;
-    descendants_name(pid, why);
-    return code;
+    size_t used = strlen(why->text);
+    if (why->code == -ENOTSUP)
+        snprintf(why->text + used, sizeof why->text - used, "; known are %s", layout_known_names());
+    if (why->code == -ENOENT)
+        descendants_name(pid, why);
+    return failure_prefix(why, "cannot look into process %d: ", pid);
 }
 
 int session_explain(const struct session *session, int error, struct failure *why)
@@ -66,11 +71,12 @@ int session_open(pid_t pid, const struct stack_options *options, struct session 
     error = stack_reader_open(ret->process, options, &ret->reader, why);
     if (!error)
         return 0;
-    if (error == -EPERM || error == -EACCES)
+    if (process_check(ret->process))
+        error = session_explain(ret, error, why);
+    else if (error == -EPERM || error == -EACCES)
         error = process_explain_denied(ret->process, "read the memory of", why);
-    error = session_explain(ret, error, why);
-    if (error == -ENOENT)
-        error = no_python(pid, why);
+    else
+        error = finding_explain(pid, why);
     session_close(ret);
     return error;
 }

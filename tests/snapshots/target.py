@@ -1,6 +1,6 @@
 """The program whose memory the images hold. Every thread builds its stack, tells it as the
-interpreter itself sees it, and stands still. It runs from a text, not a file, so that no path of the recording
-machine gets into a golden stack."""
+interpreter itself sees it, and stands still. It runs from a text, not a file, so that no path of
+the recording machine gets into a golden stack."""
 
 import _thread
 import functools

@@ -152,16 +152,17 @@ static void test_functions(void **state)
     (void)state;
     struct made made;
     made_init(&made);
-    remote_addr start, end;
+    struct table_function found;
     struct remote *memory = &made.memory.remote;
     for (int i = 0; i < FUNCTIONS; i++) {
-        assert_true(unwind_table_function(&made.table, memory, function_at(i) + 255, &start, &end));
-        assert_int_equal(start, function_at(i));
-        assert_int_equal(end, function_at(i + 1));
+        assert_true(unwind_table_function(&made.table, memory, function_at(i) + 255, &found));
+        assert_int_equal(found.start, function_at(i));
+        assert_int_equal(found.end, function_at(i + 1));
+        assert_int_equal(found.fde, TABLE);
     }
-    assert_false(unwind_table_function(&made.table, memory, START - 1, &start, &end));
+    assert_false(unwind_table_function(&made.table, memory, START - 1, &found));
     made.table.entry_count = 1000; /* more than there are */
-    assert_false(unwind_table_function(&made.table, memory, function_at(2), &start, &end));
+    assert_false(unwind_table_function(&made.table, memory, function_at(2), &found));
 }
 
 int main(void)

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define NOINLINE __attribute__((noinline, noclone, used))
+#define NOINLINE __attribute__((noinline, used))
 
 struct self {
     struct process *process;

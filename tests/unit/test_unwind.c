@@ -13,7 +13,7 @@
 
 #include "tests/unit/child.h"
 
-#define NOINLINE __attribute__((noinline, noclone, used))
+#define NOINLINE __attribute__((noinline, used))
 /* Keeps a call from becoming a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
