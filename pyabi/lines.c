@@ -1,6 +1,6 @@
 /*
- * The line tables: co_lnotab (CPython 3.9, Objects/lnotab_notes.txt), the pairs of 3.10 (same file,
- * same branch's successor), location entries (3.11+, Objects/locations.md, later
+ * The line tables: co_lnotab (3.8, 3.9) and the pairs of 3.10 (both in CPython's
+ * Objects/lnotab_notes.txt of their branch), location entries (3.11+, Objects/locations.md, now
  * InternalDocs/code_objects.md). Each is walked once from its start; tables come from another
  * process and are not trusted.
  */
