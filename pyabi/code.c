@@ -16,6 +16,7 @@ struct code_cache {
     struct code_entry **slots; /* open addressing by address */
     size_t slot_count;         /* a power of two */
     size_t count;
+    struct code_entry *retired; /* of this round; somebody may still hold them */
     remote_addr code_type; /* PyCode_Type, learnt from the first object whose type is named so */
 };
 
@@ -46,8 +47,25 @@ int code_cache_new(const struct py_layout *layout, struct intern *texts, struct 
     return 0;
 }
 
+void code_cache_start_round(struct code_cache *cache)
+{
+    while (cache->retired) {
+        struct code_entry *entry = cache->retired;
+        cache->retired = entry->next_retired;
+        entry_free(entry);
+    }
+}
+
+static void entry_retire(struct code_cache *cache, struct code_entry *entry)
+{
+    entry->retired = true;
+    entry->next_retired = cache->retired;
+    cache->retired = entry;
+}
+
 void code_cache_empty(struct code_cache *cache)
 {
+    code_cache_start_round(cache);
     for (size_t i = 0; i < cache->slot_count; i++) {
         entry_free(cache->slots[i]);
         cache->slots[i] = NULL;
@@ -264,8 +282,10 @@ int code_cache_find(struct code_cache *cache, struct view *view, struct remote *
         if (error)
             return error;
         names_same(cache, view, source, head, entry->names, true);
-        cache->count += *slot == NULL;
-        entry_free(*slot);
+        if (*slot)
+            entry_retire(cache, *slot);
+        else
+            cache->count++;
         *slot = entry;
     }
     (*slot)->generation = generation;

@@ -18,7 +18,9 @@ struct code_entry {
     uint32_t frame_words; /* of a frame in the data stack; 0 where frames are heap objects */
     uint64_t bytecode_size; /* 0: unknown */
     bool internal;        /* a trampoline of the interpreter's own, no code of anybody */
+    bool retired;         /* its address has got another identity since */
     /* private from here */
+    struct code_entry *next_retired;
     uint64_t generation;
     uint8_t *line_table;
     size_t line_table_size;
@@ -34,12 +36,15 @@ struct code_cache;
 int code_cache_new(const struct py_layout *layout, struct intern *texts, struct code_cache **ret);
 void code_cache_free(struct code_cache *cache);
 void code_cache_empty(struct code_cache *cache);
+/* Frees the entries that were retired in the round before. */
+void code_cache_start_round(struct code_cache *cache);
 size_t code_cache_count(const struct code_cache *cache);
 
 /*
  * The entry of a code object that is alive at this moment. `source` is for what was not predicted. `generation`
  * counts freed code objects (3.14+); while it stays the same an entry needs no other proof; 0 when there is none.
- * The entry lives until the cache is emptied or the object's address gets another identity. 0, -EBADMSG, -EFAULT, …
+ * The entry lives until the next round, even when its address gets another identity; then it says so. 0, -EBADMSG,
+ * -EFAULT, …
  */
 int code_cache_find(struct code_cache *cache, struct view *view, struct remote *source,
                     remote_addr address, uint64_t generation, struct code_entry **ret);

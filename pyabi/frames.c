@@ -179,9 +179,12 @@ static int frame_read(struct walk *walk, remote_addr address, struct walked_fram
 
 /* ---- the chain ---- */
 
+/* Links that go in a circle come back to a frame that is compared with twice as many others each time (Brent). */
 static int chain_walk(struct walk *walk)
 {
     struct python *python = walk->python;
+    remote_addr landmark = walk->head;
+    size_t next_landmark = 1;
     python->walked_count = 0;
     for (remote_addr at = walk->head; at;) {
         if (python->walked_count == FRAMES_MAX) {
@@ -196,9 +199,13 @@ static int chain_walk(struct walk *walk)
         if (error)
             return error;
         python->walked_count++;
-        if (frame->previous == at)
-            return -EBADMSG;
         at = frame->previous;
+        if (at == landmark)
+            return -EBADMSG;
+        if (python->walked_count == next_landmark) {
+            landmark = at;
+            next_landmark *= 2;
+        }
     }
     return 0;
 }
@@ -289,6 +296,10 @@ static int codes_resolve(struct walk *walk)
         if (error)
             return error;
     }
+    /* one address that was two code objects in one walk was read while they changed */
+    for (size_t i = 0; i < python->walked_count; i++)
+        if (python->walked[i].entry && python->walked[i].entry->retired)
+            return -EAGAIN;
     return 0;
 }
 

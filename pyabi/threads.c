@@ -184,6 +184,7 @@ static void round_start(struct python *python)
 {
     page_cache_forget(python->pages);
     python->thread_count = 0;
+    code_cache_start_round(python->codes);
     if (code_cache_count(python->codes) > CODES_PER_ROUND ||
         intern_size(python->texts) > TEXTS_PER_ROUND) {
         code_cache_empty(python->codes);
