@@ -161,7 +161,7 @@ static void augmentation_read(struct record *record, const char *letters, struct
         } else if (*letters == 'L') {
             byte_read(record);
         } else if (*letters != 'S' && *letters != 'B') {
-            break;
+            record->bad = true;
         }
     }
     record->at = start;
