@@ -61,3 +61,50 @@ struct dump_event {
     const struct thread_event *threads;
     size_t thread_count;
 };
+
+/* ---- profiling: what the loop tells the model ---- */
+
+/* One thread at one tick. */
+struct sample_event {
+    pid_t tid;
+    uint64_t ident;
+    const char *name;  /* may be NULL */
+    bool is_main;      /* the process's main thread */
+    enum thread_state state;
+    /* CPU time since the thread's last sample, as the kernel charged it; this sample stands for it. */
+    uint64_t python_ns, native_ns, kernel_ns;
+    uint64_t wait_ns;  /* wall time off the CPU since then; the kind is `state`'s when that is a wait, else cpu */
+    uint64_t samples;  /* how many looks it stands for: 1, or more for a thread found as it was */
+    const struct frame_event *frames; /* innermost first; native ones among them */
+    size_t frame_count;
+};
+
+/* All that was seen of one process at one tick. */
+struct tick_event {
+    uint64_t time_ns; /* since profiling began */
+    pid_t pid;
+    uint64_t wall_ns; /* since the process's last tick */
+    uint64_t idle_ns; /* of that: no thread was on a CPU or waiting for one */
+    uint64_t rss_bytes; /* 0: not looked at */
+    const struct sample_event *samples;
+    size_t sample_count;
+};
+
+/* A process that is followed begins, or ends (end_s > 0). */
+struct process_event {
+    pid_t pid, ppid;
+    int rank; /* of MPI and the like; -1: none */
+    const char *const *argv; /* ends with NULL */
+    const char *executable, *python; /* python NULL: it is none */
+    double start_s, end_s; /* since profiling began */
+    double cpu_s;          /* the kernel's account of the whole process while it was followed */
+    uint64_t peak_rss_bytes;
+    int exit_status;  /* as a shell would say it; -1: unknown, or still running */
+    const char *note; /* NULL, or why there is nothing to see */
+};
+
+/* How the sampling went, told at the end and before each writing. */
+struct sampling_event {
+    double rate_hz, elapsed_s, paused_s, profiler_cpu_s, longest_pause_us;
+    uint64_t samples, retried, dropped, missed, pauses, profiler_peak_rss_bytes;
+};
