@@ -167,9 +167,9 @@ static int frame_read(struct walk *walk, remote_addr address, struct walked_fram
         ret->is_entry = true;
     if (offset_present(layout->frame.owner))
         ret->owner = bytes[offset_of(layout->frame.owner)];
-    ret->is_shim = layout->shim_owners >> ret->owner & 1;
     if (ret->owner > layout->highest_owner)
         return -EBADMSG;
+    ret->is_shim = layout->shim_owners >> ret->owner & 1;
     /* A thread that stands still may be just about to start its innermost frame, or to leave it. But a generator that
      * is being left may have lost its link already. */
     bool may_rest = ret->is_shim || (walk->moment == MOMENT_STILL && address == walk->head &&
