@@ -143,7 +143,9 @@ NOINLINE static void chain_second(struct child_side *side, unsigned depth)
 
 NOINLINE static void chain_first(struct child_side *side)
 {
-    chain_second(side, 3);
+    unsigned depth = 3;
+    __asm__ volatile("" : "+r"(depth)); /* a known depth would be compiled into copies */
+    chain_second(side, depth);
     NO_TAIL_CALL();
 }
 
