@@ -1,6 +1,7 @@
 #include "sampler/base/arena.h"
 
 #include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,19 +23,28 @@ static struct arena_block *block_new(size_t size)
     return block;
 }
 
+/* The first block with room, also one that was passed over, or a new last one: the same again fits
+ * the same blocks. */
+static struct arena_block *block_find(struct arena *arena, size_t size)
+{
+    struct arena_block **slot = &arena->first;
+    while (*slot && (*slot)->size - (*slot)->used < size)
+        slot = &(*slot)->next;
+    if (!*slot)
+        *slot = block_new(size);
+    return *slot;
+}
+
 void *arena_take(struct arena *arena, size_t size)
 {
+    if (size > SIZE_MAX / 2)
+        return NULL;
     size = (size + 15) & ~(size_t)15;
     struct arena_block *block = arena->current;
-    while (block && block->size - block->used < size)
-        block = block->next;
-    if (!block) {
-        block = block_new(size);
-        if (!block)
-            return NULL;
-        block->next = arena->first;
-        arena->first = block;
-    }
+    if (!block || block->size - block->used < size)
+        block = block_find(arena, size);
+    if (!block)
+        return NULL;
     arena->current = block;
     void *taken = block->bytes + block->used;
     block->used += size;
