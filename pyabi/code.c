@@ -8,6 +8,7 @@
 enum {
     FIRST_SLOTS = 1 << 10,
     LINE_TABLE_LIMIT = 64 << 20,
+    BYTECODE_LIMIT = 64 << 20,
 };
 
 struct code_cache {
@@ -24,6 +25,7 @@ static void entry_free(struct code_entry *entry)
 {
     if (!entry)
         return;
+    free(entry->calls);
     free(entry->line_table);
     free(entry);
 }
@@ -207,15 +209,50 @@ static uint32_t frame_words(const struct py_layout *layout, const uint8_t *head)
     return 0;
 }
 
-/* The inline bytecode's bytes; 0 where it is an object of its own. */
-static uint64_t bytecode_size(const struct py_layout *layout, struct remote *source,
-                              remote_addr address)
+static bool opcode_is_call(const struct py_layout *layout, uint8_t opcode)
 {
-    uint64_t units = 0;
-    if (!offset_present(layout->code.bytecode_inline) ||
-        remote_read(source, address + offset_of(layout->object.var_size), &units, sizeof units))
-        return 0;
-    return 2 * units;
+    for (const struct opcode_range *range = layout->call_opcodes; range->last; range++)
+        if (opcode >= range->first && opcode <= range->last)
+            return true;
+    return false;
+}
+
+/* Specialisation turns a call into another call, so the bits stay true. */
+static void calls_mark(const struct py_layout *layout, const uint8_t *bytecode, size_t size,
+                       struct code_entry *entry)
+{
+    entry->bytecode_size = size;
+    entry->calls = calloc(size / 16 + 1, 1);
+    for (size_t unit = 0; entry->calls && unit < size / 2; unit++)
+        if (opcode_is_call(layout, bytecode[2 * unit]))
+            entry->calls[unit / 8] |= (uint8_t)(1 << unit % 8);
+}
+
+static int bytecode_read(const struct py_layout *layout, struct remote *source, remote_addr address,
+                         struct code_entry *entry)
+{
+    AUTO_FREE uint8_t *bytecode = NULL;
+    size_t size = 0;
+    int error;
+    if (offset_present(layout->code.bytecode_inline)) {
+        uint64_t units = 0;
+        error = remote_read(source, address + offset_of(layout->object.var_size), &units, 8);
+        if (error || units > BYTECODE_LIMIT / 2)
+            return error ? error : -EBADMSG;
+        size = 2 * (size_t)units;
+        bytecode = malloc(size + 1);
+        if (!bytecode)
+            return -ENOMEM;
+        error = remote_read(source, address + offset_of(layout->code.bytecode_inline), bytecode, size);
+    } else {
+        remote_addr object = 0;
+        error = remote_read(source, address + offset_of(layout->code.bytecode), &object, 8);
+        if (!error)
+            error = bytes_read(source, layout, object, BYTECODE_LIMIT, &bytecode, &size);
+    }
+    if (!error)
+        calls_mark(layout, bytecode, size, entry);
+    return error;
 }
 
 static int entry_read(struct code_cache *cache, struct remote *source, remote_addr address,
@@ -231,12 +268,13 @@ static int entry_read(struct code_cache *cache, struct remote *source, remote_ad
     if (!error && !entry->internal)
         error = bytes_read(source, layout, head_word(layout, head, layout->code.line_table),
                            LINE_TABLE_LIMIT, &entry->line_table, &entry->line_table_size);
+    if (!error && !entry->internal)
+        error = bytecode_read(layout, source, address, entry);
     if (error)
         return error;
     entry->address = address;
     entry->first_line = head_int(layout, head, layout->code.firstlineno);
     entry->frame_words = frame_words(layout, head);
-    entry->bytecode_size = bytecode_size(layout, source, address);
     memcpy(entry->identity, head, identity_size(layout));
     for (size_t i = 0; i < sizeof entry->recent / sizeof *entry->recent; i++)
         entry->recent[i].offset = INT64_MIN;
@@ -291,6 +329,13 @@ int code_cache_find(struct code_cache *cache, struct view *view, struct remote *
     (*slot)->generation = generation;
     *ret = *slot;
     return 0;
+}
+
+bool code_is_call(const struct code_entry *code, int64_t offset)
+{
+    if (!code->calls || offset < 0 || (uint64_t)offset >= code->bytecode_size)
+        return false;
+    return code->calls[offset / 16] >> (offset / 2 % 8) & 1;
 }
 
 struct code_position code_find_position(const struct py_layout *layout, struct code_entry *code,

@@ -22,6 +22,7 @@ struct code_entry {
     /* private from here */
     struct code_entry *next_retired;
     uint64_t generation;
+    uint8_t *calls; /* a bit for each two bytes of bytecode: is it a call? NULL: unknown */
     uint8_t *line_table;
     size_t line_table_size;
     uint8_t identity[192], names[2][48];
@@ -48,6 +49,9 @@ size_t code_cache_count(const struct code_cache *cache);
  */
 int code_cache_find(struct code_cache *cache, struct view *view, struct remote *source,
                     remote_addr address, uint64_t generation, struct code_entry **ret);
+
+/* Is the instruction so many bytes into the code a call? */
+bool code_is_call(const struct code_entry *code, int64_t offset);
 
 /* Line and column of the instruction so many bytes into the code; -1 is "not started yet". */
 struct code_position code_find_position(const struct py_layout *layout, struct code_entry *code,

@@ -535,6 +535,11 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
     return stack_publish(&walk, ret);
 }
 
+bool python_frame_calls(const struct py_frame *frame)
+{
+    return code_is_call(frame->code, frame->offset);
+}
+
 struct py_place python_frame_place(const struct python *python, const struct py_frame *frame)
 {
     struct code_position position = code_find_position(&python->layout, frame->code, frame->offset);

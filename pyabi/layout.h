@@ -127,6 +127,11 @@ struct py_layout {
     uint8_t unicode_compact_shift;
     uint8_t unicode_ascii_shift;
 
+    /* The instructions that call, specialised forms included; ends with {0, 0}. Include/opcode*.h. */
+    struct opcode_range {
+        uint8_t first, last;
+    } call_opcodes[12];
+
     uint8_t managed_dict_words;      /* from the managed dict pointer to the object */
     uint32_t type_has_inline_values; /* tp_flags bit */
     uint32_t type_has_managed_dict;  /* tp_flags bit */

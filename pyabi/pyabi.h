@@ -106,4 +106,7 @@ struct py_place {
     const char *name, *file;
     int line, column;
 };
+/* Does the frame stand at an instruction that calls something? */
+bool python_frame_calls(const struct py_frame *frame);
+
 struct py_place python_frame_place(const struct python *python, const struct py_frame *frame);

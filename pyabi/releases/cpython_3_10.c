@@ -107,4 +107,5 @@ const struct py_layout cpython_3_10 = {
     .unicode_kind_shift = 2,
     .unicode_compact_shift = 5,
     .unicode_ascii_shift = 6,
+    .call_opcodes = {{131, 131}, {141, 142}, {161, 161}},
 };

@@ -133,4 +133,6 @@ const struct py_layout cpython_3_11 = {
     .unicode_ascii_shift = 6,
     .managed_dict_words = 3,
     .type_has_managed_dict = 1 << 4,
+    .call_opcodes = {{22, 24}, {64, 67}, {72, 73}, {76, 81}, {113, 113}, {121, 121}, {127, 127},
+                     {141, 143}, {166, 166}, {171, 171}},
 };

@@ -135,4 +135,6 @@ const struct py_layout cpython_3_12 = {
     .unicode_ascii_shift = 6,
     .managed_dict_words = 3,
     .type_has_managed_dict = 1 << 4,
+    .call_opcodes = {{23, 24}, {28, 29}, {34, 34}, {38, 48}, {56, 56}, {142, 142}, {171, 171},
+                     {241, 241}, {244, 244}},
 };

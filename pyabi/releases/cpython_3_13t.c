@@ -141,4 +141,5 @@ const struct py_layout cpython_3_13t = {
     .type_has_managed_dict = 1 << 4,
     .debug_offsets_size = 584,
     .debug_offsets = debug_offsets_3_13,
+    .call_opcodes = {{53, 54}, {57, 57}, {162, 181}, {244, 246}},
 };

@@ -152,4 +152,5 @@ const struct py_layout cpython_3_14t = {
     .type_has_managed_dict = 1 << 4,
     .debug_offsets_size = 760,
     .debug_offsets = debug_offsets_3_14,
+    .call_opcodes = {{4, 4}, {52, 52}, {55, 55}, {143, 165}, {250, 252}},
 };

@@ -155,4 +155,5 @@ const struct py_layout cpython_3_15t = {
     .type_has_managed_dict = 1 << 4,
     .debug_offsets_size = 888,
     .debug_offsets = debug_offsets_3_15,
+    .call_opcodes = {{4, 4}, {50, 50}, {53, 53}, {144, 168}, {249, 251}},
 };
