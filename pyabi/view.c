@@ -8,6 +8,7 @@
 enum {
     IDLE_MOMENTS = 8,  /* a piece not used for so long is no longer fetched */
     PIECE_LIMIT = 1 << 18,
+    BYTES_LIMIT = 1 << 28, /* hostile chunks may overlap each other for ever */
     FIRST_SLOTS = 64,
     /* Pieces so close together are one segment of the vector: a segment costs as much as copying some kilobytes, and
      * what is copied in one go is torn far less often than what is copied in two. Less than a page, since a whole
@@ -126,6 +127,8 @@ static int chunks_add(struct view *view, size_t index)
 static int bytes_reserve(struct view *view, size_t extra)
 {
     size_t room = view->room;
+    if (view->used + extra > BYTES_LIMIT)
+        return -ENOMEM;
     for (unsigned look = 0; look < VIEW_LOOKS; look++) {
         room = view->room;
         int error = array_grow(&view->looks[look], &room, view->used + extra, 1);
