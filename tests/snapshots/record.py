@@ -14,7 +14,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 RUN = "import sys; exec(compile(sys.argv[1], 'target.py', 'exec'))"
-FRAME = re.compile(r"    (.+) (\S+):(\d+):(\d+)( entry)?( anchor)?")
+FRAME = re.compile(r"    (.+) (\S+):(\d+):(\d+)( calls)?( entry)?( anchor)?")
 
 
 def start(row):

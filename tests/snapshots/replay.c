@@ -18,9 +18,10 @@ DEFINE_CLEANUP(struct view *, view_free)
 static void frame_write(FILE *out, const struct python *python, const struct py_frame *frame)
 {
     struct py_place place = python_frame_place(python, frame);
-    fprintf(out, "    %s %s:%d:%d%s%s\n", place.name ? place.name : "?",
+    fprintf(out, "    %s %s:%d:%d%s%s%s\n", place.name ? place.name : "?",
             place.file ? place.file : "?", place.line, place.column,
-            frame->is_entry ? " entry" : "", frame->anchor ? " anchor" : "");
+            python_frame_calls(frame) ? " calls" : "", frame->is_entry ? " entry" : "",
+            frame->anchor ? " anchor" : "");
 }
 
 static int thread_write(FILE *out, struct python *python, const struct py_thread *thread,
