@@ -60,6 +60,9 @@ struct py_thread {
  */
 int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret);
 
+/* Has a thread or an interpreter begun since the last round? One read. 1, 0, or -ESRCH, -EAGAIN, … */
+int python_threads_changed(struct python *python);
+
 /* Fills in the names, which the list leaves out because they cost more reads. Missing names are no error. */
 void python_name_threads(struct python *python);
 
@@ -105,6 +108,7 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
 struct py_place {
     const char *name, *file;
     int line, column;
+    int first_line; /* of the function */
 };
 /* Does the frame stand at an instruction that calls something? */
 bool python_frame_calls(const struct py_frame *frame);

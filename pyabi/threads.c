@@ -192,6 +192,31 @@ static void round_start(struct python *python)
     }
 }
 
+/* ---- has it changed? ---- */
+
+/* New threads and interpreters are put in front of their lists, so the lists' first links tell of them. */
+static void head_watch(struct python *python, remote_addr head, remote_addr value)
+{
+    if (python->head_count == HEADS_WATCHED)
+        return;
+    python->heads[python->head_count] = head;
+    python->head_values[python->head_count++] = value;
+}
+
+int python_threads_changed(struct python *python)
+{
+    remote_addr now[HEADS_WATCHED];
+    struct remote_piece pieces[HEADS_WATCHED];
+    for (size_t i = 0; i < python->head_count; i++)
+        pieces[i] = (struct remote_piece){ python->heads[i], &now[i], sizeof now[i] };
+    int error = remote_read_all(python->memory, pieces, python->head_count);
+    if (error)
+        return error;
+    /* more interpreters than can be watched: look each time */
+    return python->head_count == 0 || python->head_count == HEADS_WATCHED ||
+           memcmp(now, python->head_values, python->head_count * sizeof *now) != 0;
+}
+
 int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret)
 {
     remote_addr list[INTERPRETER_MAX];
@@ -200,9 +225,13 @@ int python_list_threads(struct python *python, uint64_t main_id, const struct py
     int count = interpreters_list(python, memory, list);
     if (count < 0)
         return count;
+    head_watch(python, python->runtime + offset_of(python->layout.runtime.interpreters_head),
+               list[count - 1]);
     for (int i = 0; i < count; i++) {
         struct interpreter interpreter;
         interpreter_read(python, memory, list[i], &interpreter);
+        head_watch(python, list[i] + offset_of(python->layout.interp.threads_head),
+                   remote_field(memory, list[i], python->layout.interp.threads_head, 8));
         int error = threads_walk(python, memory, &interpreter, main_id);
         if (error)
             return error;

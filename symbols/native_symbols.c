@@ -45,6 +45,7 @@ struct native_symbols {
     int proc_fd;
     const struct maps *maps;
     struct unwind_tables tables;
+    bool wants_lines;
     struct module *modules;
     struct answer answers[ANSWER_COUNT];
 };
@@ -126,7 +127,8 @@ static void module_load(struct native_symbols *symbols, struct module *module)
     if (module->debug)
         symbol_table_add(&module->symbols, elf_file_handle(module->debug));
     symbol_table_sort(&module->symbols);
-    if (source_lines_open(elf_file_handle(module->file), &module->lines) && module->debug)
+    if (symbols->wants_lines &&
+        source_lines_open(elf_file_handle(module->file), &module->lines) && module->debug)
         source_lines_open(elf_file_handle(module->debug), &module->lines);
     if (stripped && !module->debug)
         module_find_evaluator(symbols, module);
@@ -278,8 +280,14 @@ int native_symbols_open(struct remote *memory, int proc_fd, struct native_symbol
         return -ENOMEM;
     symbols->memory = memory;
     symbols->proc_fd = proc_fd;
+    symbols->wants_lines = true;
     *ret = symbols;
     return 0;
+}
+
+void native_symbols_want_lines(struct native_symbols *symbols, bool wanted)
+{
+    symbols->wants_lines = wanted;
 }
 
 void native_symbols_close(struct native_symbols *symbols)

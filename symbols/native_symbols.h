@@ -23,6 +23,9 @@ struct native_symbols;
 
 int native_symbols_open(struct remote *memory, int proc_fd, struct native_symbols **ret);
 
+/* Source lines, wanted at first, cost tens of milliseconds for each object that has them. */
+void native_symbols_want_lines(struct native_symbols *symbols, bool wanted);
+
 /* `maps` is borrowed until the next call. Objects that are still mapped keep what was read of them.
  */
 int native_symbols_set_maps(struct native_symbols *symbols, const struct maps *maps);

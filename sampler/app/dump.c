@@ -65,6 +65,7 @@ int dump_run(const struct options *options, struct failure *why)
 {
     const struct stack_options reading = {
         .native = options->native,
+        .native_lines = true,
         .nonblocking = options->nonblocking,
         .wants = WANT_OWNER,
         .find_methods = options->find,

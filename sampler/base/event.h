@@ -18,6 +18,7 @@ struct frame_event {
     const char *name;   /* UTF-8; qualified where CPython knows it; symbol of a native frame; may be NULL */
     const char *file;   /* co_filename, or the native source file; may be NULL */
     int line;           /* 0: unknown */
+    int first_line;     /* Python: of the function; 0: unknown */
     int column;         /* 1-based, in UTF-8 bytes; 0: unknown */
     const char *module; /* native: the mapped object's path */
     remote_addr ip;     /* native: the instruction */
@@ -41,6 +42,9 @@ enum thread_state {
 /* The word for it in every output: "running", "stopped", "gil", … */
 const char *thread_state_name(enum thread_state state);
 
+/* What a running thread does with its CPU. */
+enum cpu_kind { CPU_PYTHON, CPU_NATIVE, CPU_KERNEL };
+
 struct thread_event {
     pid_t tid;         /* as the profiler's own PID namespace numbers it */
     uint64_t ident;    /* threading.get_ident() */
@@ -48,6 +52,7 @@ struct thread_event {
     int64_t interpreter;
     enum thread_state state;
     bool holds_gil;
+    enum cpu_kind cpu; /* meaningful while it runs */
     const struct frame_event *frames; /* innermost first */
     size_t frame_count;
     const char *error; /* NULL, or why the frames are missing or incomplete */
@@ -96,6 +101,7 @@ struct process_event {
     int rank; /* of MPI and the like; -1: none */
     const char *const *argv; /* ends with NULL */
     const char *executable, *python; /* python NULL: it is none */
+    const char *cwd;         /* what relative file names are relative to; NULL: unknown */
     double start_s, end_s; /* since profiling began */
     double cpu_s;          /* the kernel's account of the whole process while it was followed */
     uint64_t peak_rss_bytes;

@@ -2,6 +2,7 @@
 
 #include "pyabi/view.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/loop/cpu_kind.h"
 #include "sampler/loop/native_merge.h"
 #include "sampler/target/threads.h"
 #include "sampler/target/trace.h"
@@ -27,6 +28,8 @@ struct thread_slot {
     struct view *view;
     struct thread_probe probe;
     bool probe_open, seen;
+    bool accounted; /* `wait` is fresh */
+    struct wait_state wait;
 };
 
 struct stack_reader {
@@ -46,6 +49,8 @@ struct stack_reader {
     struct native_frame *native;
     struct os_thread *os_threads;
     int os_thread_count;
+    uint64_t generation;
+    bool maps_outdated; /* an address was in none of them */
     struct stack_counts counts;
 };
 
@@ -73,6 +78,8 @@ static int native_open(struct stack_reader *reader, struct failure *why)
         error = native_symbols_open(&process->memory, process->proc_fd, &reader->symbols);
     if (!error)
         error = unwinder_libunwind.set_maps(reader->unwind, &reader->maps);
+    if (!error)
+        native_symbols_want_lines(reader->symbols, reader->options.native_lines);
     if (!error)
         error = native_symbols_set_maps(reader->symbols, &reader->maps);
     if (error)
@@ -228,7 +235,52 @@ int stack_reader_list(struct stack_reader *reader)
     if (reader->os_thread_count < 0)
         return reader->os_thread_count;
     int error = slots_match(reader);
+    reader->generation++;
     return error ? error : count;
+}
+
+/* Objects that were mapped since are learnt of when an address lies in none that is known. */
+static void maps_refresh(struct stack_reader *reader)
+{
+    struct maps fresh;
+    if (!reader->maps_outdated || maps_read(reader->process->proc_fd, &fresh))
+        return;
+    reader->maps_outdated = false;
+    if (unwinder_libunwind.set_maps(reader->unwind, &fresh) ||
+        native_symbols_set_maps(reader->symbols, &fresh)) {
+        maps_done(&fresh);
+        return;
+    }
+    maps_done(&reader->maps);
+    reader->maps = fresh;
+}
+
+int stack_reader_begin(struct stack_reader *reader)
+{
+    arena_empty(&reader->arena);
+    if (reader->options.native)
+        maps_refresh(reader);
+    int changed = python_threads_changed(reader->python);
+    if (changed < 0)
+        return changed;
+    return changed ? stack_reader_list(reader) : (int)reader->thread_count;
+}
+
+uint64_t stack_reader_generation(const struct stack_reader *reader)
+{
+    return reader->generation;
+}
+
+int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_state *ret)
+{
+    struct thread_slot *slot = &reader->slots[index];
+    if (!slot->probe_open)
+        return -ENOENT;
+    int error = thread_probe_read(&slot->probe, &slot->wait);
+    slot->accounted = error == 0;
+    if (!error)
+        *ret = slot->wait;
+    return error;
 }
 
 void stack_reader_name_threads(struct stack_reader *reader)
@@ -352,12 +404,22 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
                                             NATIVE_FRAMES);
         input.native = reader->native;
         input.native_count = count > 0 ? (size_t)count : 0;
+        if (count > 0 && !maps_find(&reader->maps, reader->native[0].ip))
+            reader->maps_outdated = true;
     }
     int count = frames_merge(&input, &reader->arena, &event->frames, ret_placed);
     if (count < 0)
         return count;
     event->frame_count = (size_t)count;
     event->holds_gil = reading->stack.holds_gil;
+    event->cpu = cpu_kind_find(&(struct cpu_look){
+        .stack = &reading->stack,
+        .native = input.native,
+        .native_count = input.native_count,
+        .in_call = reading->image.registers.in_call,
+        .symbols = reader->symbols,
+        .interpreter_path = reader->location.object_path,
+    });
     event->error = reading->stack.truncated ? "the stack is deeper than what is shown" : NULL;
     return 0;
 }
@@ -412,8 +474,11 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
     };
     reading.may_pause = !reader->options.nonblocking && reading.slot->tid;
     const struct py_thread *thread = reading.thread;
-    if (reading.slot->probe_open)
+    if (reading.slot->accounted)
+        reading.wait = reading.slot->wait;
+    else if (reading.slot->probe_open)
         thread_probe_read(&reading.slot->probe, &reading.wait);
+    reading.slot->accounted = false;
     *ret = (struct thread_event){
         .tid = reading.slot->tid,
         .ident = thread->ident,

@@ -13,6 +13,7 @@ struct stack_reader;
 
 struct stack_options {
     bool native;           /* native frames too */
+    bool native_lines;     /* with their source lines, which are slow to load */
     bool nonblocking;      /* never pause: running threads are read twice and must agree */
     unsigned wants;        /* enum py_wants */
     unsigned find_methods; /* bit per enum python_found_by; 0: all */
@@ -37,6 +38,20 @@ struct stack_counts stack_reader_counts(const struct stack_reader *reader);
 
 /* Starts a round: all Python threads. Count, or -EAGAIN (changed under the look again and again), -ESRCH, … */
 int stack_reader_list(struct stack_reader *reader);
+
+/*
+ * The same, but looks for threads only when some have begun since the last round; the others keep their index, and
+ * one that ended shows it when it is read. Count as above.
+ */
+int stack_reader_begin(struct stack_reader *reader);
+
+/* Rounds that found other threads than the one before, so far: indices hold while it stands. */
+uint64_t stack_reader_generation(const struct stack_reader *reader);
+
+struct wait_state;
+
+/* The kernel's account of a thread of this round, which the next stack_reader_read of it then uses. */
+int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_state *ret);
 
 /* Fills in threading's names for this round. */
 void stack_reader_name_threads(struct stack_reader *reader);

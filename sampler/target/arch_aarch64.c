@@ -20,6 +20,7 @@ const struct arch native_arch = {
     .ip_word = WORD(pc),
     .sp_word = WORD(sp),
     .fp_word = 29,
+    .call_word = 0xff,
     .wait_classes = {
 #include "sampler/target/syscalls.def"
     },

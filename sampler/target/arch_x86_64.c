@@ -20,6 +20,7 @@ const struct arch native_arch = {
     .ip_word = WORD(rip),
     .sp_word = WORD(rsp),
     .fp_word = WORD(rbp),
+    .call_word = WORD(orig_rax),
     .wait_classes = {
 #include "sampler/target/syscalls.def"
         /* Forms that newer architectures never had. */

@@ -136,6 +136,8 @@ int thread_read_registers(const struct pause *pause, struct registers *ret)
         .sp = words[native_arch.sp_word],
         .fp = words[native_arch.fp_word],
         .count = native_arch.register_count,
+        .in_call = native_arch.call_word < sizeof words / sizeof *words &&
+                   (int64_t)words[native_arch.call_word] >= 0,
     };
     for (unsigned i = 0; i < registers.count; i++)
         registers.all[i] = words[native_arch.register_words[i]];
