@@ -544,5 +544,5 @@ struct py_place python_frame_place(const struct python *python, const struct py_
 {
     struct code_position position = code_find_position(&python->layout, frame->code, frame->offset);
     return (struct py_place){ frame->code->name, frame->code->filename, position.line,
-                              position.column };
+                              position.column, frame->code->first_line };
 }

@@ -29,6 +29,7 @@ static void python_add(struct merge *merge, size_t end)
             .file = place.file,
             .line = place.line,
             .column = place.column,
+            .first_line = place.first_line,
         };
     }
 }

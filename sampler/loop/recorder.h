@@ -1,6 +1,6 @@
 /*
- * Event streams as text, one event a line and its parts below it, so that a profile can be replayed without a
- * process and read by people. Format: tests/streams/README.
+ * Event streams as text, one event a line and its parts below it, so that a profile can be replayed
+ * without a process and read by people. Format: tests/streams/README.
  */
 #pragma once
 

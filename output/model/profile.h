@@ -1,0 +1,56 @@
+/*
+ * Events in, statistics out. Deterministic: no clock, no files; the same events give the same
+ * report. What is kept is bounded by the program's code, not by how long it runs.
+ */
+#pragma once
+
+#include "output/model/report.h"
+#include "output/model/source.h"
+#include "sampler/base/error.h"
+#include "sampler/base/event.h"
+
+/* Everything is borrowed for the profile's life. Lists end with NULL and may be NULL. */
+struct profile_settings {
+    const char *profiler_version;
+    const char *program;        /* absolute path of the script; "" when there is none */
+    const char *program_path;   /* code below this folder is the user's; NULL or "": every file that
+                                   is no library */
+    const char *entrypoint_dir; /* folder of the script; "" for -m and -c */
+    const char *const *args;    /* argv as the program sees it */
+    bool attached, async, profile_all, system_libraries, virtual_time;
+    const char *const *only, *const *exclude; /* parts of paths */
+    const char *const *library_paths; /* folders of the standard library and packages, beyond what
+                                         their names tell */
+    double start_time_absolute,
+        start_time_perf;          /* Unix time, and the monotonic clock at that moment */
+    double cpu_percent_threshold; /* files below both are left out */
+    int64_t malloc_threshold;
+    int cpu_count;                 /* that the target may use */
+    struct source_reader *sources; /* NULL: no source text */
+};
+
+struct profile;
+
+int profile_new(const struct profile_settings *settings, struct profile **ret);
+void profile_free(struct profile *profile);
+
+/* Each may be called in any order; 0 or -ENOMEM. A process may be told again: the later word holds.
+ */
+int profile_add_process(struct profile *profile, const struct process_event *process);
+int profile_add_tick(struct profile *profile, const struct tick_event *tick);
+int profile_set_sampling(struct profile *profile, const struct sampling_event *sampling);
+
+/* One sentence about what is missing or uncertain; the same one twice is kept once. */
+int profile_add_note(struct profile *profile, const char *note);
+
+/* What a heartbeat shows. The texts live as long as the profile. */
+struct profile_glance {
+    double base_s;
+    const char *hottest_file; /* NULL: none yet */
+    int hottest_line;
+    double hottest_percent;
+};
+void profile_look(const struct profile *profile, struct profile_glance *ret);
+
+/* As things stand; the profile goes on. */
+int profile_report(struct profile *profile, struct report **ret);
