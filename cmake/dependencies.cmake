@@ -15,4 +15,6 @@ add_library(iberty INTERFACE)
 target_link_libraries(iberty INTERFACE ${IBERTY_LIBRARY})
 target_include_directories(iberty SYSTEM INTERFACE ${IBERTY_INCLUDE})
 
+include(pinned_source)
 include(yyjson)
+include(tree_sitter)
