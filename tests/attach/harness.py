@@ -256,6 +256,24 @@ class Target:
 
         until(blocked, "thread %d in %s" % (tid, "/".join(syscalls)))
 
+    def states(self):
+        """The kernel's letter for each thread."""
+        letters = []
+        for stat in glob.glob("/proc/%d/task/*/stat" % self.pid):
+            with open(stat) as file:
+                letters.append(file.read().rpartition(")")[2].split()[0])
+        return letters
+
+    def is_stopped(self):
+        return set(self.states()) == {"T"}
+
+    def stop(self):
+        os.kill(self.pid, signal.SIGSTOP)
+        until(self.is_stopped, "a stopped target")
+
+    def go_on(self):
+        os.kill(self.pid, signal.SIGCONT)
+
     def finish(self):
         """Lets it run to its end: it must come to its right result, as if nobody had looked."""
         os.close(self.go)
@@ -396,7 +414,9 @@ class AttachTest(unittest.TestCase):
         tids = target.tids()
         self.assertTrue(target.facts["threads"])
         for truth in target.facts["threads"]:
-            thread = self.thread_of(dump, tids[truth["tid"]], truth.get("interpreter"))
+            thread = self.thread_of(
+                dump, tids[truth["tid"]], truth.get("interpreter")
+            )
             self.assertNotIn("error", thread)
             self.assertEqual(self.program_frames(thread), truth["frames"])
             self.assertEqual(thread["ident"], truth["ident"])

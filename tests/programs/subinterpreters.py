@@ -13,10 +13,12 @@ try:
 except ImportError:
     import _xxsubinterpreters as interpreters
 
+# 3.9 to 3.11 let no thread start in an isolated one; from 3.12 on an isolated one has a GIL of its own.
+OPTIONS = {"isolated": False} if (3, 9) <= sys.version_info < (3, 12) else {}
+
 INSIDE = """
 import sys
 sys.path[:] = {path!r}
-import json, os, threading
 import target
 
 def own_thread():
@@ -24,59 +26,56 @@ def own_thread():
 
 def inside():
     def deeper():
-        target.GO = {hold}
-        target.READY = {tell}
+        target.READY, target.GO = {tell}, {hold}
         target.park(interpreter={number})
     deeper()
 
-inner = target.start(own_thread, name="own of {number}")
-target._truths.append(target.truth_of_thread(sys._getframe(0), interpreter={number}))
-target._truths.pop()
-sys.argv = [""]
+own = target.start(own_thread, name="own of {number}", daemon=False)
 inside()
-inner.join()
+own.join()
 """
 
 
-def number_of(created):
-    """The id as a plain number: 3.8 to 3.12 hand out an object."""
-    return int(created)
+class Inside:
+    """A sub-interpreter that stands still in two threads until it is let go. The thread that runs it has
+    made it: CPython 3.12 and older note a state's thread when it is made."""
 
+    def __init__(self):
+        self.hold_read, self.hold = os.pipe()
+        heard, self.tell = os.pipe()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+        with os.fdopen(heard) as file:
+            self.truths = json.loads(file.readline())["threads"]
 
-def run_inside(number, source, begun):
-    begun.set()
-    interpreters.run_string(number, source)
+    def run(self):
+        created = interpreters.create(**OPTIONS)
+        self.number = int(created)  # 3.8 to 3.12 hand out an object
+        source = INSIDE.format(
+            path=sys.path, number=self.number, hold=self.hold_read, tell=self.tell
+        )
+        failure = interpreters.run_string(created, source)
+        os.close(self.tell)
+        if failure:
+            raise RuntimeError(failure)
+        interpreters.destroy(created)
+
+    def end(self):
+        os.close(self.hold)
+        self.thread.join()
 
 
 def two():
-    numbers, holds, threads, truths = [], [], [], []
-    for _ in range(2):
-        created = interpreters.create()
-        number = number_of(created)
-        hold_read, hold = os.pipe()
-        heard, tell = os.pipe()
-        source = INSIDE.format(path=sys.path, number=number, hold=hold_read, tell=tell)
-        thread = threading.Thread(target=interpreters.run_string, args=(created, source))
-        thread.start()
-        line = b""
-        while not line.endswith(b"\n"):
-            line += os.read(heard, 65536)
-        truths += json.loads(line)["threads"]
-        numbers.append(number)
-        holds.append(hold)
-        threads.append((thread, created))
-    result = park_with(truths, numbers)
-    for hold, (thread, created) in zip(holds, threads):
-        os.close(hold)
-        thread.join()
-        interpreters.destroy(created)
+    inside = [Inside(), Inside()]
+    result = target.park(
+        interpreter=0,
+        others=inside[0].truths + inside[1].truths,
+        interpreters=[one.number for one in inside],
+        callers=[one.thread.native_id for one in inside],
+    )
+    for one in inside:
+        one.end()
     return result
-
-
-def park_with(truths, numbers):
-    for truth in truths:
-        target._truths.append(truth)
-    return target.park(interpreters=numbers)
 
 
 def ended():

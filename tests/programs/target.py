@@ -56,10 +56,9 @@ def stay(**facts):
     _leave.wait()
 
 
-def start(function, *args, **kwargs):
+def start(function, *args, name=None, daemon=True):
     """A thread that will call stay(); returns when it has."""
-    thread = threading.Thread(target=function, args=args, **kwargs)
-    thread.daemon = True
+    thread = threading.Thread(target=function, args=args, name=name, daemon=daemon)
     thread.start()
     wait_for_stay()
     return thread
@@ -69,10 +68,11 @@ def wait_for_stay():
     _staying.acquire()
 
 
-def park(frames=True, **facts):
+def park(frames=True, others=(), interpreter=None, **facts):
     """The main thread's (or the only one's) last call: declares all stacks, then stands still."""
     if frames:
-        _truths.append(truth_of_thread(sys._getframe(1)))
+        _truths.append(truth_of_thread(sys._getframe(1), interpreter=interpreter))
+    _truths.extend(others)
     say(threads=_truths, **facts)
     wait_for_go()
     _leave.set()

@@ -1,0 +1,178 @@
+"""`dump --native`: the C frames are there, each on its right side of the Python frames, and no stack that
+a dump without them shows is ever lost or changed by the merge."""
+
+import unittest
+
+import harness
+from harness import Target
+
+
+class NativeTest(harness.AttachTest):
+    def frames_of(self, target, tid=None):
+        thread = self.thread_of(self.dump(target, "--native"), tid or target.pid)
+        self.assertNotIn("error", thread)
+        return thread["frames"]
+
+    def python_index(self, frames, name):
+        """Where the innermost Python frame of that name stands."""
+        for number, frame in enumerate(frames):
+            if frame["kind"] == "py" and frame["name"].split(".")[-1] == name:
+                return number
+        raise AssertionError("no %s in %r" % (name, frames))
+
+    def native_between(self, frames, inner, outer):
+        """The native frames between two Python frames, which must follow one another."""
+        between = frames[self.python_index(frames, inner) + 1 : self.python_index(frames, outer)]
+        self.assertEqual({frame["kind"] for frame in between} - {"native"}, set())
+        return between
+
+    def check_native(self, frame):
+        self.assertIs(type(frame["ip"]), int)
+        self.assertIs(type(frame["offset"]), int)
+        self.assertGreater(frame["ip"], 0)
+        self.assertIn(type(frame["module"]), (str, type(None)))
+
+
+class Order(NativeTest):
+    def test_sleep(self):
+        """What sleeps stands innermost, in the C library, called by the Python frame below."""
+        with Target("threads.py", "waiting", "sleep") as target:
+            tid = target.tids()[target.facts["tids"]["waiter"]]
+            target.wait_in(tid, "clock_nanosleep", "nanosleep", "select", "pselect6")
+            frames = self.frames_of(target, tid)
+            above = frames[: self.python_index(frames, "wait_sleep")]
+            self.assertEqual({frame["kind"] for frame in above}, {"native"})
+            for frame in above:
+                self.check_native(frame)
+            symbols = " ".join(frame["name"] or "" for frame in above[:3])
+            self.assertRegex(symbols, "nanosleep|select")
+            self.assertRegex(above[0]["module"], r"/libc[.-]")
+
+    def test_outermost_is_the_start_of_the_thread(self):
+        with Target("threads.py", "waiting", "sleep") as target:
+            tid = target.tids()[target.facts["tids"]["waiter"]]
+            target.wait_in(tid, "clock_nanosleep", "nanosleep", "select", "pselect6")
+            dump = self.dump(target, "--native")
+            for tid, start in ((tid, "clone|start_thread"), (target.pid, "_start|libc_start")):
+                outer = self.thread_of(dump, tid)["frames"][-1]
+                self.assertEqual(outer["kind"], "native")
+                self.assertRegex(outer["name"] or "_start", start)
+
+    def test_sorted_key(self):
+        """Between the key function and its caller stands the sort."""
+        with Target("stacks.py", "alternating") as target:
+            frames = self.frames_of(target)
+            between = self.native_between(frames, "third", "second")
+            self.assertGreater(len(between), 0)
+            symbols = [frame["name"] or "" for frame in between if frame["name"]]
+            if self.has_symbols():
+                self.assertTrue([name for name in symbols if "sort" in name], symbols)
+
+    def has_symbols(self):
+        """Of functions that are not exported: absent from a stripped build."""
+        binary = harness.CURRENT.shared_library or harness.CURRENT.executable
+        with open(binary, "rb") as file:
+            return b"\0.symtab\0" in file.read()
+
+    def test_python_and_c_by_turns(self):
+        """Where C called Python stand native frames; a plain call of 3.11+ has none between."""
+        with Target("stacks.py", "alternating") as target:
+            frames = self.frames_of(target)
+            for inner, outer in (
+                ("third", "second"), ("fifth", "fourth"), ("seventh", "sixth"),
+            ):
+                self.assertGreater(len(self.native_between(frames, inner, outer)), 0, inner)
+            if harness.CURRENT.version >= (3, 11):
+                for inner, outer in (("second", "first"), ("fourth", "third"), ("sixth", "fifth")):
+                    self.assertEqual(self.native_between(frames, inner, outer), [], inner)
+
+    def test_ctypes_callback(self):
+        """libc's own qsort, which knows nothing of Python, stands between the two."""
+        with Target("stacks.py", "through_ctypes") as target:
+            frames = self.frames_of(target)
+            between = self.native_between(frames, "compare", "through_ctypes")
+            self.assertTrue(
+                [f for f in between if "qsort" in (f["name"] or "") and "/libc" in f["module"]],
+                between,
+            )
+
+    def test_thread_of_c(self):
+        """A callback in a thread that pthread_create began."""
+        with Target("threads.py", "foreign") as target:
+            tids = target.tids()
+            (truth,) = [t for t in target.facts["threads"] if t["tid"] != t["ident"]
+                        and t["frames"][-1][0].endswith("called_from_c")]
+            frames = self.frames_of(target, tids[truth["tid"]])
+            outside = frames[self.python_index(frames, "called_from_c") + 1 :]
+            self.assertEqual({frame["kind"] for frame in outside}, {"native"})
+
+
+class NothingLost(NativeTest):
+    def check_same(self, program, *arguments, **options):
+        """The Python frames are those of the interpreter's own account, with and without C frames."""
+        with Target(program, *arguments, **options) as target:
+            dump = self.dump(target, "--native")
+            self.check_truth(target, dump)
+            for thread in dump["threads"]:
+                self.assertIn("native", {frame["kind"] for frame in thread["frames"]})
+                for frame in thread["frames"]:
+                    if frame["kind"] == "native":
+                        self.check_native(frame)
+
+    def test_nested(self):
+        self.check_same("stacks.py", "nested")
+
+    def test_generators(self):
+        self.check_same("stacks.py", "yield_from")
+
+    def test_coroutine(self):
+        self.check_same("stacks.py", "coroutine")
+
+    def test_callbacks(self):
+        self.check_same("stacks.py", "callbacks")
+
+    def test_special_methods(self):
+        self.check_same("stacks.py", "special_methods")
+
+    def test_finalizer(self):
+        self.check_same("stacks.py", "finalizer")
+
+    def test_at_import(self):
+        self.check_same("stacks.py", "at_import")
+
+    def test_200_threads(self):
+        self.check_same("threads.py", "many", "200")
+
+    def test_sub_interpreters(self):
+        with Target("subinterpreters.py", "two") as target:
+            self.check_truth(target, self.dump(target, "--native"))
+
+    def test_deep_through_c(self):
+        with Target("stacks.py", "deep_through_c", "500") as target:
+            frames = self.frames_of(target, target.tids()[target.facts["tid"]])
+            down = [n for n, f in enumerate(frames) if f["name"] and f["name"].endswith("down")]
+            self.assertEqual(len(down), 500)
+            gaps = {after - before for before, after in zip(down, down[1:])}
+            self.assertGreater(min(gaps), 1, "C between each two")
+
+    def test_spinning(self):
+        """Threads that run while they are looked at."""
+        with Target("threads.py", "spinning") as target:
+            tid = target.tids()[target.facts["tids"]["spinner"]]
+            for _ in range(20):
+                frames = self.frames_of(target, tid)
+                names = [f["name"].split(".")[-1] for f in frames if f["kind"] == "py"]
+                self.assertIn("spin", names)
+                self.assertEqual(names[-1], "_bootstrap")
+                self.assertIn("native", {frame["kind"] for frame in frames})
+
+    def test_stopped_target(self):
+        with Target("stacks.py", "callbacks") as target:
+            target.stop()
+            self.check_truth(target, self.dump(target, "--native"))
+            self.assertTrue(target.is_stopped())
+            target.go_on()
+
+
+if __name__ == "__main__":
+    harness.main()
