@@ -271,6 +271,17 @@ uint64_t stack_reader_generation(const struct stack_reader *reader)
     return reader->generation;
 }
 
+void stack_reader_describe(const struct stack_reader *reader, size_t index, struct thread_event *ret)
+{
+    const struct py_thread *thread = &reader->threads[index];
+    *ret = (struct thread_event){
+        .tid = reader->slots[index].tid,
+        .ident = thread->ident,
+        .name = thread->name,
+        .interpreter = thread->interpreter_id,
+    };
+}
+
 int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_state *ret)
 {
     struct thread_slot *slot = &reader->slots[index];

@@ -48,6 +48,9 @@ int stack_reader_begin(struct stack_reader *reader);
 /* Rounds that found other threads than the one before, so far: indices hold while it stands. */
 uint64_t stack_reader_generation(const struct stack_reader *reader);
 
+/* Who it is, without looking at its stack: ids and name. */
+void stack_reader_describe(const struct stack_reader *reader, size_t index, struct thread_event *ret);
+
 struct wait_state;
 
 /* The kernel's account of a thread of this round, which the next stack_reader_read of it then uses. */

@@ -232,3 +232,13 @@ int process_list_descendants(pid_t pid, pid_t **ret)
     *ret = TAKE_PTR(found);
     return (int)used - 1;
 }
+
+uint64_t process_read_rss(const struct process *process)
+{
+    char text[128];
+    unsigned long long total = 0, resident = 0;
+    if (proc_read_file(process->proc_fd, "statm", text, sizeof text) < 0 ||
+        sscanf(text, "%llu %llu", &total, &resident) != 2)
+        return 0;
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}

@@ -37,6 +37,9 @@ int process_check(const struct process *process);
 int process_explain_denied(const struct process *process, const char *operation,
                            struct failure *why);
 
+/* Resident bytes; 0 when it cannot be told. */
+uint64_t process_read_rss(const struct process *process);
+
 /* argv[0] and friends, NUL -> space, cut to `size`; comm in brackets when there is none. */
 int process_read_command(pid_t pid, char *into, size_t size);
 
