@@ -36,6 +36,7 @@ struct target {
     struct sample_event *samples;
     size_t sample_count;
     uint64_t last_ns, rss_ns;
+    uint64_t pending_idle_ns; /* idle time that no look has met */
 };
 
 static void account_done(struct account *account)
@@ -316,14 +317,18 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
     target->last_ns = now_ns;
     /* one thread at a time leaves an exact rest; several at once overlap, and the look decides */
     uint64_t rest_ns = wall_ns > busy_ns ? wall_ns - busy_ns : 0;
-    uint64_t idle_ns = ran <= 1 ? rest_ns : running ? 0 : wall_ns;
-    if (idle_ns)
+    target->pending_idle_ns += ran <= 1 ? rest_ns : running ? 0 : wall_ns;
+    uint64_t idle_ns = 0;
+    if (!running && target->pending_idle_ns) {
+        idle_ns = target->pending_idle_ns;
+        target->pending_idle_ns = 0;
         sleepers_add(target, now_ns, judge);
+    }
     *ret = (struct tick_event){
         .time_ns = now_ns,
         .pid = target->process->pid,
         .wall_ns = wall_ns,
-        .idle_ns = idle_ns,
+        .idle_ns = idle_ns, /* like CPU time: told where a look meets it */
         .rss_bytes = rss_read(target, now_ns),
         .samples = target->samples,
         .sample_count = target->sample_count,
