@@ -1,0 +1,36 @@
+/*
+ * The signals that a profiling run listens to, as a descriptor for its loop. They are blocked from
+ * signals_open to signals_close, so that none is lost before the loop stands; those that our parent
+ * had ignored (nohup) stay so.
+ */
+#pragma once
+
+#include "sampler/base/error.h"
+
+#include <signal.h>
+#include <sys/types.h>
+
+enum signal_kind {
+    SIGNAL_NONE,
+    SIGNAL_END,     /* SIGINT, SIGTERM, SIGHUP, SIGQUIT: finish */
+    SIGNAL_CHILD,   /* a child of ours may have ended: launch_reap */
+    SIGNAL_RESIZED, /* the terminal has another size */
+};
+
+struct signal_event {
+    enum signal_kind kind;
+    int number;
+    bool by_terminal; /* the kernel sent it, to our whole process group: Ctrl-C, a hang-up */
+};
+
+struct signals {
+    int fd; /* readable when signals_next has something */
+    sigset_t inherited_mask;
+    struct sigaction inherited_child; /* disposition of SIGCHLD */
+};
+
+int signals_open(struct signals *ret, struct failure *why);
+void signals_close(struct signals *signals);
+
+/* 1 and the oldest, or 0: none is waiting. */
+int signals_next(struct signals *signals, struct signal_event *ret);
