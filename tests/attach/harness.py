@@ -13,6 +13,7 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -145,9 +146,11 @@ def interpreters():
     listed = os.environ.get("SCALENE_INTERPRETERS")
     if listed is None:
         return discover_interpreters()
+    with open(listed, encoding="utf-8") as file:
+        rows = json.load(file)
     return [
         Interpreter(row["release"], row["python"], row.get("root"), row.get("origin", ""))
-        for row in json.loads(listed)
+        for row in rows
     ]
 
 
@@ -169,6 +172,29 @@ def mount_into(root):
         (tempfile.gettempdir(), "/tmp"),
     ):
         subprocess.run(["mount", "--rbind", source, root + inner], check=True)
+
+
+# --- ELF files ------------------------------------------------------------------------------------
+
+
+def has_symbols(path):
+    """Has it a .symtab, with the functions that are not exported too?"""
+    with open(path, "rb") as file:
+        image = file.read()
+    (offset,) = struct.unpack_from("<Q", image, 0x28)
+    size, count = struct.unpack_from("<HH", image, 0x3A)
+    sht_symtab = 2
+    kinds = [struct.unpack_from("<I", image, offset + n * size + 4)[0] for n in range(count)]
+    return sht_symtab in kinds
+
+
+def drop_section_headers(path):
+    """As some packers leave a file: e_shoff, e_shnum and e_shstrndx are 0."""
+    with open(path, "r+b") as file:
+        file.seek(0x28)
+        file.write(bytes(8))
+        file.seek(0x3C)
+        file.write(bytes(4))
 
 
 # --- targets --------------------------------------------------------------------------------------
@@ -323,19 +349,29 @@ def until(condition, what):
 # --- the program under test -----------------------------------------------------------------------
 
 
-def run_attach(*arguments, prefix=(), program=None, env=None, **options):
-    """Runs `scalene-attach ARGUMENTS`; its streams are kept as bytes."""
+def start_attach(*arguments, prefix=(), program=None, env=None, **options):
+    """Begins `scalene-attach ARGUMENTS`; what the user's own environment says of colours is left out."""
     colours = ("NO_COLOR", "CLICOLOR_FORCE")
     environment = {name: text for name, text in os.environ.items() if name not in colours}
     options.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run(
+    return subprocess.Popen(
         [*prefix, program or SCALENE_ATTACH, *map(str, arguments)],
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
-        timeout=PATIENCE_S,
         env=dict(environment, **(env or {})),
         **options,
     )
+
+
+def run_attach(*arguments, **options):
+    """Runs it to its end; its streams are bytes."""
+    with start_attach(*arguments, **options) as process:
+        try:
+            output, error = process.communicate(timeout=PATIENCE_S)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, output, error)
 
 
 class AttachTest(unittest.TestCase):

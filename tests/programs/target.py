@@ -56,9 +56,10 @@ def stay(**facts):
     _leave.wait()
 
 
-def start(function, *args, name=None, daemon=True):
+def start(function, *args, **options):
     """A thread that will call stay(); returns when it has."""
-    thread = threading.Thread(target=function, args=args, name=name, daemon=daemon)
+    options.setdefault("daemon", True)
+    thread = threading.Thread(target=function, args=args, **options)
     thread.start()
     wait_for_stay()
     return thread

@@ -6,6 +6,7 @@ import gc
 import hashlib
 import os
 import select
+import signal
 import socket
 import sys
 import threading
@@ -225,6 +226,28 @@ def holding():
     noted("first", spin)
     noted("second", spin)
     noted("holder", hold)
+    return park_with_tids()
+
+
+def churning():
+    """Threads are born and end all the time, while the main thread stands still."""
+
+    def churn():
+        while not stop.is_set():
+            threads = [threading.Thread(target=int) for _ in range(5)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    churner = noted("churner", churn)
+    result = park_with_tids()
+    churner.join()
+    return result
+
+
+def signalled():
+    signal.signal(signal.SIGUSR1, lambda number, frame: target.say(signal=number))
     return park_with_tids()
 
 
