@@ -212,6 +212,45 @@ static int group_check(struct resolution *resolution, size_t group_at)
     return error;
 }
 
+/* Readers copy from one field to another in one piece, and look for others in the copy. */
+static const struct layout_span {
+    uint16_t field, first, last;
+} spans[] = {
+#define SPAN(group, field, first, last)                                                            \
+    {                                                                                              \
+        offsetof(struct py_layout, group.field), offsetof(struct py_layout, group.first),          \
+            offsetof(struct py_layout, group.last)                                                 \
+    }
+    SPAN(code, firstlineno, argcount, line_table),
+    SPAN(code, stacksize, argcount, line_table),
+    SPAN(code, nlocalsplus, argcount, line_table),
+    SPAN(code, framesize, argcount, line_table),
+    SPAN(code, filename, argcount, line_table),
+    SPAN(code, name, argcount, line_table),
+    SPAN(code, qualname, argcount, line_table),
+    SPAN(generator, frame_inline, frame_state, frame_inline),
+#undef SPAN
+};
+
+static struct py_offset field_at(const struct py_layout *layout, uint16_t at)
+{
+    return *(const struct py_offset *)((const char *)layout + at);
+}
+
+static int span_check(const struct resolution *resolution, const struct layout_span *span)
+{
+    const struct py_layout *layout = &resolution->layout;
+    const struct layout_group *group = &layout_groups[group_index(span->field)];
+    size_t index = (span->field - group->at) / sizeof(struct py_offset) - 1;
+    struct py_offset field = field_at(layout, span->field);
+
+    if (!offset_present(field) || (offset_of(field) >= offset_of(field_at(layout, span->first)) &&
+                                   offset_of(field) <= offset_of(field_at(layout, span->last))))
+        return 0;
+    return field_refuse(resolution, group, group->fields[index].name, offset_of(field),
+                        "that is not where its neighbours are", "");
+}
+
 int layout_resolve(const struct py_layout *release, const void *table, size_t table_size,
                    struct py_layout *ret, struct failure *why)
 {
@@ -225,6 +264,8 @@ int layout_resolve(const struct py_layout *release, const void *table, size_t ta
         error = debug_offsets_overlay(&resolution);
     for (size_t group = 0; !error && group < GROUP_COUNT; group++)
         error = group_check(&resolution, group);
+    for (size_t i = 0; !error && i < sizeof(spans) / sizeof(*spans); i++)
+        error = span_check(&resolution, &spans[i]);
     if (!error)
         *ret = resolution.layout;
     return error;

@@ -259,6 +259,25 @@ static void two_fields_in_one_place_are_refused(void **state)
     }
 }
 
+/* Where the readers copy the head of a code object, and nothing behind it. */
+static void a_field_away_from_its_neighbours_is_refused(void **state)
+{
+    (void)state;
+    for (const struct py_layout *const *release = py_layouts; *release; release++) {
+        struct table table;
+
+        for (const struct debug_offset *row = (*release)->debug_offsets; row && row->at; row++) {
+            table_fill(&table, *release);
+            if (row->field == offsetof(struct py_layout, code.name)) {
+                row_tell(&table, row, 400);
+                assert_refused(*release, &table, row_group(row, &(size_t){ 0 }), "name");
+                row_tell(&table, row, 0);
+                assert_refused(*release, &table, row_group(row, &(size_t){ 0 }), "name");
+            }
+        }
+    }
+}
+
 static void a_table_of_another_version_is_refused(void **state)
 {
     const struct py_layout *release = layout_find(3, 14, false);
@@ -321,6 +340,7 @@ int main(void)
         cmocka_unit_test(an_implausible_offset_is_refused_field_by_field),
         cmocka_unit_test(a_field_beyond_the_told_size_is_refused),
         cmocka_unit_test(two_fields_in_one_place_are_refused),
+        cmocka_unit_test(a_field_away_from_its_neighbours_is_refused),
         cmocka_unit_test(a_table_of_another_version_is_refused),
         cmocka_unit_test(a_pre_release_is_refused),
         cmocka_unit_test(releases_are_found_by_version_and_named),
