@@ -26,8 +26,9 @@ static const char *const state_words[THREAD_STATE_COUNT] = {
 
 static void frame_name(const struct frame_event *frame, char *into, size_t size, size_t *ret_columns)
 {
-    char unnamed[32];
-    snprintf(unnamed, sizeof unnamed, "0x%" PRIx64, frame->ip);
+    char unnamed[32] = "?";
+    if (frame->kind == FRAME_NATIVE)
+        snprintf(unnamed, sizeof unnamed, "0x%" PRIx64, frame->ip);
     *ret_columns = screen_text(frame->name ? frame->name : unnamed, into, size);
 }
 

@@ -1,6 +1,7 @@
 #include "output/json/dump_json.h"
 
 #include "sampler/base/cleanup.h"
+#include "sampler/base/utf8.h"
 
 #include <yyjson.h>
 
@@ -14,7 +15,10 @@ static const char *const kind_names[] = {
 
 static void text_add(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, const char *text)
 {
-    if (text)
+    AUTO_FREE char *repaired = text && !utf8_is_valid(text) ? utf8_repair(text) : NULL;
+    if (repaired)
+        yyjson_mut_obj_add_strcpy(doc, object, key, repaired);
+    else if (text)
         yyjson_mut_obj_add_str(doc, object, key, text);
     else
         yyjson_mut_obj_add_null(doc, object, key);
@@ -67,7 +71,6 @@ char *dump_json_write(const struct dump_event *dump)
     yyjson_mut_val *threads = yyjson_mut_obj_add_arr(doc, root, "threads");
     for (size_t i = 0; i < dump->thread_count; i++)
         thread_add(doc, threads, &dump->threads[i]);
-    const yyjson_write_flag flags =
-        YYJSON_WRITE_PRETTY_TWO_SPACES | YYJSON_WRITE_NEWLINE_AT_END | YYJSON_WRITE_ALLOW_INVALID_UNICODE;
+    const yyjson_write_flag flags = YYJSON_WRITE_PRETTY_TWO_SPACES | YYJSON_WRITE_NEWLINE_AT_END;
     return yyjson_mut_write(doc, flags, NULL);
 }

@@ -1,0 +1,149 @@
+/* The command line: every option in every spelling, the nearest word for a wrong one, and the help
+ * that lists them. */
+#include "sampler/app/options.h"
+
+#include "sampler/base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+enum { WORD_LIMIT = 16 };
+
+/* Parses words that spaces separate. */
+static int parse(const char *line, struct options *ret, struct failure *why)
+{
+    char copy[256], *words[WORD_LIMIT + 1] = { (char[]){ "scalene-attach" } }, *rest = NULL;
+    int count = 1;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        assert_in_range(count, 1, WORD_LIMIT - 1);
+        words[count++] = word;
+    }
+    words[count] = NULL;
+    *why = (struct failure){ .code = 0 };
+    return options_parse(count, words, ret, why);
+}
+
+static struct options parse_fine(const char *line)
+{
+    struct options options;
+    struct failure why;
+    if (parse(line, &options, &why))
+        fail_msg("%s: %s", line, why.text);
+    return options;
+}
+
+static void test_every_spelling_of_a_pid(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "dump --pid 4711", "dump --pid=4711", "dump -p 4711", "dump -p4711", "--pid 4711 dump",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct options options = parse_fine(lines[i]);
+        assert_int_equal(options.verb, VERB_DUMP);
+        assert_int_equal(options.pid, 4711);
+        assert_false(options.native || options.json || options.nonblocking || options.help);
+    }
+}
+
+static void test_flags(void **state)
+{
+    (void)state;
+    struct options options = parse_fine("dump --pid 1 --native --json --nonblocking --find cookie");
+    assert_true(options.native && options.json && options.nonblocking);
+    assert_int_equal(options.find, 1 << 2);
+    assert_false(options.help || options.version);
+    assert_true(parse_fine("-h").help);
+    assert_true(parse_fine("--help-advanced").help_advanced);
+    assert_true(parse_fine("--version").version);
+    assert_int_equal(parse_fine("").verb, VERB_NONE);
+}
+
+/* Each sentence names what is wrong and the nearest that is right. */
+static void test_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *word, *help;
+    } rows[] = {
+        { "dump --pidd 1", "'--pidd'", "--pid" },
+        { "dump --jsn", "'--jsn'", "--json" },
+        { "dump --nativ", "'--nativ'", "--native" },
+        { "dump --non-blocking", "'--non-blocking'", "--nonblocking" },
+        { "dump --help-advance", "'--help-advance'", "--help-advanced" },
+        { "dump --a-word-that-is-much-longer-than-any-option-could-ever-be=1", "--a-word",
+          "nearest" },
+        { "dmp --pid 1", "'dmp'", "dump" },
+        { "dump -x", "'-x'", "-h" },
+        { "dump dump", "'dump'", "too many" },
+        { "dump --pid", "--pid", "N" },
+        { "dump --pid= ", "--pid", "''" },
+        { "dump --pid 0", "--pid", "'0'" },
+        { "dump --pid -1", "--pid", "'-1'" },
+        { "dump --pid 12x", "--pid", "'12x'" },
+        { "dump --pid 2147483648", "--pid", "'2147483648'" },
+        { "dump --pid 99999999999999999999", "--pid", "none" },
+        { "dump --json=yes", "--json", "no value" },
+        { "dump --find guess", "--find", "cookie" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct options options;
+        struct failure why;
+        assert_int_equal(parse(rows[i].line, &options, &why), -EINVAL);
+        assert_int_equal(why.code, -EINVAL);
+        if (!strstr(why.text, rows[i].word) || !strstr(why.text, rows[i].help))
+            fail_msg("%s: %s", rows[i].line, why.text);
+        assert_null(strchr(why.text, '\n'));
+    }
+}
+
+static char *help_text(bool advanced)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    options_write_help(out, advanced);
+    fclose(out);
+    return text;
+}
+
+/* What the help lists is what the parser takes, whatever an option's type. */
+static void test_help_lists_every_option(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool advanced;
+    } rows[] = {
+#define LEVEL_BASIC false
+#define LEVEL_ADVANCED true
+#define OPTION(member, type, name, letter, metavar, level, help) { "--" name, LEVEL_##level },
+#include "sampler/app/options.def"
+#undef OPTION
+    };
+    AUTO_FREE char *basic = help_text(false);
+    AUTO_FREE char *advanced = help_text(true);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_non_null(strstr(advanced, rows[i].name));
+        assert_int_equal(!strstr(basic, rows[i].name), rows[i].advanced);
+    }
+    assert_non_null(strstr(basic, "scalene-attach dump --pid N"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_spelling_of_a_pid),
+        cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_help_lists_every_option),
+    };
+    setenv("NO_COLOR", "1", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
