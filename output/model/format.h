@@ -1,14 +1,15 @@
-/* The text of a value, from its kind alone. kinds.ts of the page does the same; one golden file
- * binds both. */
+/* The text of a value, from its kind alone. kinds.ts of the page does the same;
+ * tests/golden/format.txt binds both. */
 #pragma once
 
 #include "output/model/value.h"
 
 /*
- * Writes at most `size` bytes with the NUL, like snprintf, and returns the text's length in bytes.
- * A value that says nothing (zero, an empty list, no text) is the empty text.
+ * Writes at most `size` bytes with the NUL, like snprintf, and returns the whole text's length in
+ * bytes. A value that says nothing (zero, an empty list, no text) is the empty text. Equal in every
+ * locale that keeps the decimal point.
  */
 size_t format_value(enum value_kind kind, const void *value, char *text, size_t size);
 
-/* Are numbers of this kind set flush right? */
-bool format_is_right(enum value_kind kind);
+/* Are values of this kind numbers, to be set flush right? */
+bool format_is_number(enum value_kind kind);

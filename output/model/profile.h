@@ -43,6 +43,14 @@ int profile_set_sampling(struct profile *profile, const struct sampling_event *s
 /* One sentence about what is missing or uncertain; the same one twice is kept once. */
 int profile_add_note(struct profile *profile, const char *note);
 
+/*
+ * Is there a shown line in the stack to which idle time may go, were it the main thread's? Not
+ * where it only joins other threads. For the loop, which leaves sleeping threads alone while nobody
+ * asks for them.
+ */
+bool profile_takes_idle(struct profile *profile, pid_t pid, const struct frame_event *frames,
+                        size_t count);
+
 /* What a heartbeat shows. The texts live as long as the profile. */
 struct profile_glance {
     double base_s;

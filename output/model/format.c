@@ -1,0 +1,245 @@
+#include "output/model/format.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text that may be cut; `length` goes on counting, as with snprintf. */
+struct out {
+    char *text;
+    size_t size, length;
+};
+
+static __attribute__((format(printf, 2, 3))) void put(struct out *out, const char *format, ...)
+{
+    char *at = out->length < out->size ? out->text + out->length : NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(at, at ? out->size - out->length : 0, format, arguments);
+    va_end(arguments);
+    out->length += length > 0 ? (size_t)length : 0;
+}
+
+/* Three digits where they say something: 1.23, 12.3, 123. The limits are where rounding adds a
+ * digit. */
+static void put_three(struct out *out, double value)
+{
+    put(out, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+}
+
+static void put_percent(struct out *out, double percent)
+{
+    if (percent > 0 && percent < 0.05)
+        put(out, "<0.1%%");
+    else if (percent >= 99.95)
+        put(out, "%.0f%%", percent);
+    else if (percent > 0)
+        put(out, "%.1f%%", percent);
+}
+
+static void put_points(struct out *out, double points)
+{
+    if (points > 0)
+        put(out, "±%.1f", points < 0.1 ? 0.1 : points);
+}
+
+static void put_fraction(struct out *out, double fraction)
+{
+    if (fraction > 0 && fraction < 0.005)
+        put(out, "<1%%");
+    else if (fraction > 0)
+        put(out, "%.0f%%", 100 * fraction);
+}
+
+static void put_seconds(struct out *out, double seconds)
+{
+    if (seconds <= 0)
+        return;
+    if (seconds >= 3599.5) {
+        long minutes = (long)(seconds / 60 + 0.5);
+        put(out, "%ldh%02ldm", minutes / 60, minutes % 60);
+    } else if (seconds >= 0.9995) {
+        put_three(out, seconds);
+        put(out, "s");
+    } else if (seconds >= 0.0009995) {
+        put_three(out, 1e3 * seconds);
+        put(out, "ms");
+    } else {
+        put(out, "%.0fus", seconds < 1e-6 ? 1 : 1e6 * seconds);
+    }
+}
+
+static void put_megabytes(struct out *out, double megabytes)
+{
+    static const char units[] = "BKMGTP";
+    if (megabytes <= 0)
+        return;
+    double amount = 1048576 * megabytes;
+    size_t unit = 0;
+    for (; amount >= 999.5 && units[unit + 1]; unit++)
+        amount /= 1024;
+    if (unit == 0)
+        put(out, "%.0f", amount < 1 ? 1 : amount);
+    else
+        put_three(out, amount);
+    put(out, "%c", units[unit]);
+}
+
+static void put_rate(struct out *out, double megabytes)
+{
+    put_megabytes(out, megabytes);
+    if (megabytes > 0)
+        put(out, "/s");
+}
+
+static void put_number(struct out *out, double number)
+{
+    if (number != 0)
+        put(out, "%.1f", number);
+}
+
+static void put_count(struct out *out, int64_t count)
+{
+    static const char units[] = "kMGTPE";
+    if (count == 0)
+        return;
+    if (count < 100000) {
+        put(out, "%lld", (long long)count);
+        return;
+    }
+    double amount = (double)count / 1000;
+    size_t unit = 0;
+    for (; amount >= 999.5; unit++)
+        amount /= 1000;
+    put_three(out, amount);
+    put(out, "%c", units[unit]);
+}
+
+static void put_source(struct out *out, const char *source)
+{
+    put(out, "%.*s", (int)strcspn(source, "\r\n"), source);
+}
+
+/* A bar for each cell of equal width, over the largest value in it; a cell without points has none.
+ */
+static void put_spark(struct out *out, const struct point_list *list)
+{
+    enum { CELLS = 10, STEPS = 8 };
+    double most[CELLS] = { 0 }, top = 0;
+    size_t last = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        size_t cell = list->count <= CELLS ? i : i * CELLS / list->count;
+        double megabytes = list->items[i].megabytes;
+        most[cell] = megabytes > most[cell] ? megabytes : most[cell];
+        top = megabytes > top ? megabytes : top;
+        last = cell + 1;
+    }
+    for (size_t i = 0; i < last; i++) {
+        int step = top > 0 ? (int)(most[i] / top * (STEPS - 1) + 0.5) : 0;
+        put(out, "\xe2\x96%c", 0x81 + step); /* U+2581 to U+2588 */
+    }
+}
+
+static void put_texts(struct out *out, const struct text_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        put(out, "%s%s", i ? ", " : "", list->items[i]);
+}
+
+/* The two that took the most. */
+static void put_waits(struct out *out, const struct wait_times *waits)
+{
+    size_t taken = WAIT_KINDS;
+    for (int round = 0; round < 2; round++) {
+        size_t most = WAIT_KINDS;
+        for (size_t i = 0; i < WAIT_KINDS; i++) {
+            if (i != taken && waits->seconds[i] > (most < WAIT_KINDS ? waits->seconds[most] : 0))
+                most = i;
+        }
+        if (most == WAIT_KINDS)
+            return;
+        put(out, "%s%s ", round ? ", " : "", thread_state_name(THREAD_WAIT_GIL + most));
+        put_seconds(out, waits->seconds[most]);
+        taken = most;
+    }
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void put_native(struct out *out, const struct native_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct native_share *share = &list->items[i];
+        put(out, "%s%s (%s) ", i ? ", " : "", share->symbol, file_name(share->module));
+        put_seconds(out, share->seconds);
+    }
+}
+
+static void put_text(struct out *out, const char *text)
+{
+    if (text)
+        put(out, "%s", text);
+}
+
+static void put_value(struct out *out, enum value_kind kind, const void *value)
+{
+    switch (kind) {
+    case VALUE_TEXT:
+        return put_text(out, *(const char *const *)value);
+    case VALUE_SOURCE:
+        return put_source(out, *(const char *const *)value ? *(const char *const *)value : "");
+    case VALUE_FLAG:
+        return put_text(out, *(const bool *)value ? "yes" : NULL);
+    case VALUE_LINE:
+        if (*(const int64_t *)value > 0)
+            put(out, "%lld", (long long)*(const int64_t *)value);
+        return;
+    case VALUE_COUNT:
+        return put_count(out, *(const int64_t *)value);
+    case VALUE_PERCENT:
+        return put_percent(out, *(const double *)value);
+    case VALUE_POINTS:
+        return put_points(out, *(const double *)value);
+    case VALUE_FRACTION:
+        return put_fraction(out, *(const double *)value);
+    case VALUE_SECONDS:
+        return put_seconds(out, *(const double *)value);
+    case VALUE_MEGABYTES:
+        return put_megabytes(out, *(const double *)value);
+    case VALUE_RATE:
+        return put_rate(out, *(const double *)value);
+    case VALUE_NUMBER:
+        return put_number(out, *(const double *)value);
+    case VALUE_SPARK:
+        return put_spark(out, value);
+    case VALUE_TEXTS:
+        return put_texts(out, value);
+    case VALUE_WAITS:
+        return put_waits(out, value);
+    case VALUE_NATIVE:
+        return put_native(out, value);
+    case VALUE_MOMENTS:
+        return put_count(out, (int64_t)((const struct number_list *)value)->count);
+    case VALUE_KIND_COUNT:
+        break;
+    }
+}
+
+size_t format_value(enum value_kind kind, const void *value, char *text, size_t size)
+{
+    struct out out = { text, size, 0 };
+    if (size)
+        text[0] = '\0';
+    put_value(&out, kind, value);
+    return out.length;
+}
+
+bool format_is_number(enum value_kind kind)
+{
+    return kind != VALUE_TEXT && kind != VALUE_SOURCE && kind != VALUE_TEXTS &&
+           kind != VALUE_WAITS && kind != VALUE_NATIVE && kind != VALUE_SPARK;
+}

@@ -1,0 +1,76 @@
+/*
+ * What a profile holds between events: for profile.c, which keeps it, profile_tick.c, which adds to
+ * it, and profile_report.c, which reads it.
+ */
+#pragma once
+
+#include "output/model/places.h"
+#include "output/model/profile.h"
+#include "output/model/stack_table.h"
+
+enum { RUNS_MAX = 100000 };
+
+struct process_tally {
+    pid_t pid, ppid;
+    int rank, exit_status;
+    struct text_list argv; /* owned; the texts are interned, as are those below */
+    const char *executable, *python, *cwd, *note;
+    double start_s, end_s, cpu_s;
+    uint64_t peak_rss_bytes;
+    uint64_t cpu_ns;      /* as the samples have it */
+    uint32_t main_thread; /* number of the thread, or NOTHING */
+};
+
+struct thread_tally {
+    uint32_t process; /* number of it */
+    pid_t tid;
+    uint64_t ident;
+    const char *name;
+    uint64_t python_ns, native_ns, kernel_ns, wait_ns[WAIT_KINDS];
+    /* The last stack: numbers of places, outermost first, and what follows from them. */
+    uint32_t *stack;
+    size_t depth, room;
+    uint32_t self;      /* number of the innermost shown place, or NOTHING */
+    uint32_t innermost; /* of the innermost Python place, or NOTHING */
+    bool joins;
+    uint32_t combined, shown; /* numbers of stacks */
+    uint64_t combined_generation, shown_generation;
+    uint32_t run; /* the number of its last run, or NOTHING */
+};
+
+/* The same thread with the same stack. */
+struct stack_run {
+    uint64_t time_ns;
+    uint32_t thread, stack;
+    uint64_t count;
+};
+
+struct profile {
+    struct profile_settings settings;
+    struct places places;
+    struct key_index process_index; /* by pid and how many had it before */
+    struct key_index thread_index;  /* by process and tid */
+    struct process_tally *processes;
+    struct thread_tally *threads;
+    struct stack_run *runs;
+    size_t process_room, thread_room, run_count, run_room;
+    uint64_t dropped_runs; /* beyond the most, or of stacks that went */
+    struct stack_table combined, shown;
+    uint64_t stamp; /* of the stack that is being added */
+    uint64_t python_ns, native_ns, kernel_ns, idle_ns, wait_ns[WAIT_KINDS];
+    double squares; /* of all that is in the base, in seconds */
+    uint64_t first_ns, last_ns;
+    bool has_ticks, has_sampling;
+    struct sampling_event sampling;
+    const char **notes;
+    size_t note_count, note_room;
+};
+
+/* The last process that had this pid; a new one when none had, or the last one has ended and one
+ * begins. */
+int64_t process_find(struct profile *profile, pid_t pid, bool begins);
+
+static inline const struct place *place_at(const struct profile *profile, uint32_t number)
+{
+    return &profile->places.places[number];
+}

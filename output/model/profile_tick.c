@@ -1,0 +1,415 @@
+#include "output/model/array.h"
+#include "output/model/profile_state.h"
+
+#include <string.h>
+
+static int64_t thread_find(struct profile *profile, uint32_t process,
+                           const struct sample_event *sample)
+{
+    if (ARRAY_GROW(profile->threads, profile->thread_index.count, profile->thread_room))
+        return -ENOMEM;
+    size_t count = profile->thread_index.count;
+    int64_t number =
+        key_index_add(&profile->thread_index, (struct key){ { process, (uint64_t)sample->tid } });
+    if (number < 0)
+        return number;
+    struct thread_tally *thread = &profile->threads[number];
+    if (number == (int64_t)count)
+        *thread = (struct thread_tally){
+            .process = process,
+            .tid = sample->tid,
+            .self = NOTHING,
+            .innermost = NOTHING,
+            .combined = STACK_NONE,
+            .shown = STACK_NONE,
+            .run = NOTHING,
+        };
+    thread->ident = sample->ident;
+    if (sample->name && (!thread->name || strcmp(thread->name, sample->name) != 0))
+        thread->name = places_text(&profile->places, sample->name);
+    if (sample->is_main)
+        profile->processes[process].main_thread = (uint32_t)number;
+    return number;
+}
+
+/* ---- the stack of a sample ---- */
+
+/* The innermost shown place, and whether the thread joins below it. */
+static void thread_settle(const struct profile *profile, struct thread_tally *thread)
+{
+    thread->self = thread->innermost = NOTHING;
+    thread->joins = false;
+    for (size_t i = thread->depth; i-- > 0 && thread->self == NOTHING;) {
+        const struct place *place = place_at(profile, thread->stack[i]);
+        if (place->kind != FRAME_PYTHON)
+            continue;
+        if (thread->innermost == NOTHING)
+            thread->innermost = thread->stack[i];
+        thread->joins |= place->is_join;
+        if (place->line_tally != NOTHING)
+            thread->self = thread->stack[i];
+    }
+}
+
+/* Frames come innermost first and are kept outermost first: what did not change stands at the
+ * beginning. */
+static int stack_set(struct profile *profile, struct thread_tally *thread, const char *cwd,
+                     const struct sample_event *sample)
+{
+    bool changed = sample->frame_count != thread->depth;
+    for (size_t i = 0; i < sample->frame_count; i++) {
+        const struct frame_event *frame = &sample->frames[sample->frame_count - 1 - i];
+        if (i < thread->depth && place_is(place_at(profile, thread->stack[i]), frame))
+            continue;
+        changed = true;
+        int64_t place = places_find(&profile->places, frame, cwd);
+        if (place < 0 || ARRAY_GROW(thread->stack, i, thread->room))
+            return -ENOMEM;
+        thread->stack[i] = (uint32_t)place;
+    }
+    thread->depth = sample->frame_count;
+    if (changed)
+        thread->combined = thread->shown = STACK_NONE;
+    thread_settle(profile, thread);
+    return 0;
+}
+
+/* Runs of stacks that go are no longer of any stack. */
+static int combined_halve(struct profile *profile)
+{
+    uint32_t *moved;
+    int error = stack_table_halve(&profile->combined, &moved);
+    if (error)
+        return error;
+    for (size_t i = 0; i < profile->run_count; i++)
+        if (profile->runs[i].stack != STACK_NONE)
+            profile->runs[i].stack = moved[profile->runs[i].stack];
+    free(moved);
+    return 0;
+}
+
+static int shown_halve(struct profile *profile)
+{
+    uint32_t *moved;
+    int error = stack_table_halve(&profile->shown, &moved);
+    if (!error)
+        free(moved);
+    return error;
+}
+
+static int combined_find(struct profile *profile, struct thread_tally *thread)
+{
+    struct stack_table *table = &profile->combined;
+    if (thread->combined != STACK_NONE && thread->combined_generation == table->generation)
+        return 0;
+    int error = stack_table_is_full(table) ? combined_halve(profile) : 0;
+    int64_t stack = error ? error : stack_table_find(table, thread->stack, thread->depth);
+    if (stack < 0)
+        return (int)stack;
+    thread->combined = (uint32_t)stack;
+    thread->combined_generation = table->generation;
+    return 0;
+}
+
+/* The same stack with shown lines alone. Deeper than a stack may be, only its outer part. */
+static int shown_find(struct profile *profile, struct thread_tally *thread)
+{
+    struct stack_table *table = &profile->shown;
+    if (thread->shown != STACK_NONE && thread->shown_generation == table->generation)
+        return 0;
+    uint32_t places[STACK_DEPTH_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < thread->depth && count < STACK_DEPTH_MAX; i++)
+        if (place_at(profile, thread->stack[i])->line_tally != NOTHING)
+            places[count++] = thread->stack[i];
+    int error = stack_table_is_full(table) ? shown_halve(profile) : 0;
+    int64_t stack = error ? error : stack_table_find(table, places, count);
+    if (stack < 0)
+        return (int)stack;
+    thread->shown = (uint32_t)stack;
+    thread->shown_generation = table->generation;
+    return 0;
+}
+
+/* ---- charging ---- */
+
+static void cumulative_add(struct profile *profile, uint32_t number, uint64_t ns)
+{
+    if (number == NOTHING)
+        return;
+    struct tally *tally = &profile->places.tallies[number];
+    if (tally->stamp == profile->stamp)
+        return;
+    tally->stamp = profile->stamp;
+    tally->cumulative_ns += ns;
+}
+
+static void callers_charge(struct profile *profile, const struct thread_tally *thread, uint64_t ns)
+{
+    profile->stamp++;
+    for (size_t i = 0; i < thread->depth; i++) {
+        const struct place *place = place_at(profile, thread->stack[i]);
+        cumulative_add(profile, place->line_tally, ns);
+        cumulative_add(profile, place->function_tally, ns);
+    }
+}
+
+static int stacks_charge(struct profile *profile, struct thread_tally *thread,
+                         const struct charge *charge, uint64_t hits)
+{
+    int error = shown_find(profile, thread);
+    if (error)
+        return error;
+    struct stack_node *nodes[] = {
+        thread->combined == STACK_ROOT ? NULL : &profile->combined.nodes[thread->combined],
+        thread->shown == STACK_ROOT ? NULL : &profile->shown.nodes[thread->shown],
+    };
+    for (size_t i = 0; i < 2; i++) {
+        if (!nodes[i])
+            continue;
+        nodes[i]->hits += hits;
+        nodes[i]->python_ns += charge->python_ns;
+        nodes[i]->c_ns += charge->native_ns + charge->kernel_ns;
+        nodes[i]->base_ns += charge_base_ns(charge);
+    }
+    return 0;
+}
+
+static void hidden_charge(struct profile *profile, const struct thread_tally *thread, uint64_t ns)
+{
+    if (thread->innermost != NOTHING)
+        profile->places.files[place_at(profile, thread->innermost)->path].hidden_ns += ns;
+}
+
+/* To the innermost shown line and its function; to all callers the time that is part of the base.
+ */
+static int thread_charge(struct profile *profile, struct thread_tally *thread,
+                         const struct charge *charge, uint64_t hits)
+{
+    uint64_t base_ns = charge_base_ns(charge);
+    if (thread->self == NOTHING) {
+        hidden_charge(profile, thread, base_ns);
+    } else {
+        const struct place *self = place_at(profile, thread->self);
+        struct tally *tallies = profile->places.tallies;
+        if (tally_add(&tallies[self->line_tally], charge) ||
+            (self->function_tally != NOTHING && tally_add(&tallies[self->function_tally], charge)))
+            return -ENOMEM;
+    }
+    if (!hits && !base_ns)
+        return 0;
+    callers_charge(profile, thread, base_ns);
+    return stacks_charge(profile, thread, charge, hits);
+}
+
+/* The innermost frame is the native function that ran. */
+static int natives_charge(struct profile *profile, const struct thread_tally *thread, uint64_t ns)
+{
+    if (!ns || thread->self == NOTHING)
+        return 0;
+    const struct place *self = place_at(profile, thread->self);
+    const struct place *leaf = place_at(profile, thread->stack[thread->depth - 1]);
+    if (leaf->kind != FRAME_NATIVE)
+        return 0;
+    struct tally *tallies = profile->places.tallies;
+    const char *symbol = leaf->name, *module = leaf->file;
+    if (tally_add_native(&tallies[self->line_tally], symbol, module, ns))
+        return -ENOMEM;
+    return self->function_tally == NOTHING
+               ? 0
+               : tally_add_native(&tallies[self->function_tally], symbol, module, ns);
+}
+
+static int run_add(struct profile *profile, uint32_t number, uint64_t time_ns, uint64_t samples)
+{
+    struct thread_tally *thread = &profile->threads[number];
+    if (!samples) /* told of without a look */
+        return 0;
+    if (thread->run != NOTHING && profile->runs[thread->run].stack == thread->combined) {
+        profile->runs[thread->run].count += samples;
+        return 0;
+    }
+    if (profile->run_count == RUNS_MAX) {
+        profile->dropped_runs++;
+        return 0;
+    }
+    if (ARRAY_GROW(profile->runs, profile->run_count, profile->run_room))
+        return -ENOMEM;
+    thread->run = (uint32_t)profile->run_count++;
+    profile->runs[thread->run] = (struct stack_run){ time_ns, number, thread->combined, samples };
+    return 0;
+}
+
+static bool is_wait(enum thread_state state)
+{
+    return state >= THREAD_WAIT_GIL;
+}
+
+static void totals_add(struct profile *profile, struct thread_tally *thread,
+                       const struct charge *charge)
+{
+    double seconds = (double)charge_base_ns(charge) / 1e9;
+    profile->squares += seconds * seconds;
+    profile->python_ns += charge->python_ns;
+    profile->native_ns += charge->native_ns;
+    profile->kernel_ns += charge->kernel_ns;
+    profile->wait_ns[charge->wait_kind] += charge->wait_ns;
+    thread->python_ns += charge->python_ns;
+    thread->native_ns += charge->native_ns;
+    thread->kernel_ns += charge->kernel_ns;
+    thread->wait_ns[charge->wait_kind] += charge->wait_ns;
+    profile->processes[thread->process].cpu_ns += charge_base_ns(charge);
+}
+
+static struct charge charge_of(const struct profile *profile, uint32_t process,
+                               const struct sample_event *sample, double utilization)
+{
+    enum thread_state state = is_wait(sample->state) ? sample->state : THREAD_WAIT_CPU;
+    return (struct charge){
+        .python_ns = sample->python_ns,
+        .native_ns = sample->native_ns,
+        .kernel_ns = sample->kernel_ns,
+        .wait_ns = profile->settings.virtual_time ? 0 : sample->wait_ns,
+        .wait_kind = state - THREAD_WAIT_GIL,
+        .samples = sample->samples,
+        .utilization = utilization,
+        .process = process,
+    };
+}
+
+static int sample_add(struct profile *profile, const struct tick_event *tick, uint32_t process,
+                      const struct sample_event *sample, double utilization)
+{
+    int64_t number = thread_find(profile, process, sample);
+    if (number < 0)
+        return (int)number;
+    struct thread_tally *thread = &profile->threads[number];
+    int error = stack_set(profile, thread, profile->processes[process].cwd, sample);
+    if (!error && thread->depth)
+        error = combined_find(profile, thread);
+    if (error)
+        return error;
+    struct charge charge = charge_of(profile, process, sample, utilization);
+    totals_add(profile, thread, &charge);
+    bool counts = charge_base_ns(&charge) || sample->state == THREAD_RUNNING;
+    if (!thread->depth)
+        return 0;
+    error = thread_charge(profile, thread, &charge, counts ? sample->samples : 0);
+    if (!error)
+        error = natives_charge(profile, thread, sample->native_ns + sample->kernel_ns);
+    if (!error && sample->is_main && thread->self != NOTHING)
+        error =
+            tally_add_moment(&profile->places.tallies[place_at(profile, thread->self)->line_tally],
+                             (double)tick->time_ns / 1e9);
+    return error ? error : run_add(profile, (uint32_t)number, tick->time_ns, sample->samples);
+}
+
+/* ---- idle time ---- */
+
+static int idle_charge(struct profile *profile, uint32_t number, uint64_t ns, uint64_t hits)
+{
+    struct thread_tally *thread = &profile->threads[number];
+    struct charge charge = { .idle_ns = ns, .process = thread->process };
+    double seconds = (double)ns / 1e9;
+    profile->squares += seconds * seconds;
+    int error = thread->depth ? combined_find(profile, thread) : 0;
+    if (error || !thread->depth)
+        return error;
+    return thread_charge(profile, thread, &charge, hits ? hits : 1);
+}
+
+/* Of each shown line on which a thread of this tick waits, the first such thread. Their count. */
+static size_t find_waiters(struct profile *profile, uint32_t process, const struct tick_event *tick,
+                           uint32_t *ret_threads)
+{
+    size_t count = 0;
+    profile->stamp++;
+    for (size_t i = 0; i < tick->sample_count; i++) {
+        const struct sample_event *sample = &tick->samples[i];
+        int64_t number = key_index_find(&profile->thread_index,
+                                        (struct key){ { process, (uint64_t)sample->tid } });
+        if (sample->is_main || !is_wait(sample->state) || number < 0 ||
+            profile->threads[number].self == NOTHING)
+            continue;
+        const struct place *self = place_at(profile, profile->threads[number].self);
+        struct tally *line = &profile->places.tallies[self->line_tally];
+        if (line->stamp != profile->stamp)
+            ret_threads[count++] = (uint32_t)number;
+        line->stamp = profile->stamp;
+    }
+    return count;
+}
+
+static uint64_t main_samples(const struct tick_event *tick)
+{
+    for (size_t i = 0; i < tick->sample_count; i++)
+        if (tick->samples[i].is_main)
+            return tick->samples[i].samples;
+    return 1;
+}
+
+/* Equal parts whose sum is the whole. */
+static int idle_share_out(struct profile *profile, const uint32_t *threads, size_t count,
+                          uint64_t idle_ns, uint64_t hits)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t part = idle_ns / count + (i < idle_ns % count);
+        int error = idle_charge(profile, threads[i], part, hits);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* To the line on which the main thread waits; where it only joins, or holds none, to those of the
+ * others. */
+static int idle_add(struct profile *profile, uint32_t process, const struct tick_event *tick)
+{
+    uint64_t idle_ns = tick->idle_ns, hits = main_samples(tick);
+    uint32_t main_thread = profile->processes[process].main_thread;
+    const struct thread_tally *main_tally =
+        main_thread == NOTHING ? NULL : &profile->threads[main_thread];
+    profile->idle_ns += idle_ns;
+    if (main_tally && main_tally->self != NOTHING && !main_tally->joins)
+        return idle_charge(profile, main_thread, idle_ns, hits);
+    uint32_t *waiters = calloc(tick->sample_count + 1, sizeof *waiters);
+    if (!waiters)
+        return -ENOMEM;
+    size_t count = find_waiters(profile, process, tick, waiters);
+    if (!count && main_tally)
+        waiters[count++] = main_thread;
+    int error = idle_share_out(profile, waiters, count, idle_ns, hits);
+    free(waiters);
+    return error;
+}
+
+/* How much of all cores the process kept busy in user code. */
+static double find_utilization(const struct profile *profile, const struct tick_event *tick)
+{
+    double user_ns = 0;
+    for (size_t i = 0; i < tick->sample_count; i++)
+        user_ns += (double)(tick->samples[i].python_ns + tick->samples[i].native_ns);
+    double most = (double)tick->wall_ns * (profile->settings.cpu_count ?: 1);
+    return most <= 0 ? 0 : user_ns < most ? user_ns / most : 1;
+}
+
+int profile_add_tick(struct profile *profile, const struct tick_event *tick)
+{
+    int64_t number = process_find(profile, tick->pid, false);
+    if (number < 0)
+        return (int)number;
+    uint32_t process = (uint32_t)number;
+    if (!profile->has_ticks)
+        profile->first_ns = tick->time_ns;
+    profile->has_ticks = true;
+    profile->last_ns = tick->time_ns;
+    if (tick->rss_bytes > profile->processes[process].peak_rss_bytes)
+        profile->processes[process].peak_rss_bytes = tick->rss_bytes;
+    double utilization = find_utilization(profile, tick);
+    int error = 0;
+    for (size_t i = 0; i < tick->sample_count && !error; i++)
+        error = sample_add(profile, tick, process, &tick->samples[i], utilization);
+    if (!error && tick->idle_ns && !profile->settings.virtual_time)
+        error = idle_add(profile, process, tick);
+    return error;
+}
