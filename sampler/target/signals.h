@@ -32,5 +32,8 @@ struct signals {
 int signals_open(struct signals *ret, struct failure *why);
 void signals_close(struct signals *signals);
 
+/* In a child just forked: mask and dispositions as our own parent left them. */
+void signals_restore(const struct signals *signals);
+
 /* 1 and the oldest, or 0: none is waiting. */
 int signals_next(struct signals *signals, struct signal_event *ret);
