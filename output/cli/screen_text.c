@@ -1,86 +1,134 @@
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE 1 /* memrchr */
 #include "output/cli/screen_text.h"
+
+#include "sampler/base/utf8.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One UTF-8 character: its bytes, or 0 when it is none. */
-static size_t character_decode(const unsigned char *text, uint32_t *ret)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t size = *text < 0x80 ? 1 : *text < 0xC2 ? 0 : *text < 0xE0 ? 2 : *text < 0xF0 ? 3 : 4;
-    if (size == 0 || *text > 0xF4)
-        return 0;
-    uint32_t value = size == 1 ? *text : *text & (0x7Fu >> size);
-    for (size_t i = 1; i < size; i++) {
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-        value = value << 6 | (text[i] & 0x3F);
-    }
-    *ret = value;
-    return value >= least[size] && value <= 0x10FFFF && value >> 11 != 0x1B ? size : 0;
-}
-
 /* Unicode's C0, C1, and the marks that turn the direction of what follows. */
 static bool is_control(uint32_t value)
 {
-    return value < 0x20 || (value >= 0x7F && value < 0xA0) || (value >= 0x200E && value <= 0x200F) ||
-           (value >= 0x2028 && value <= 0x202E) || (value >= 0x2066 && value <= 0x2069);
+    return value < 0x20 || (value >= 0x7F && value < 0xA0) || value == 0x61C ||
+           (value >= 0x200E && value <= 0x200F) || (value >= 0x2028 && value <= 0x202E) ||
+           (value >= 0x2066 && value <= 0x2069);
 }
 
-struct width_range {
+/* The C library's wcwidth depends on the locale; Unicode's own tables do not. */
+static const struct width_range {
     uint32_t first, last;
+    size_t columns;
+} widths[] = {
+#define WIDTH(columns, first, last) { first, last, columns },
+#include "output/cli/character_widths.def"
+#undef WIDTH
 };
 
-static bool in_ranges(uint32_t value, const struct width_range *ranges, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (value >= ranges[i].first && value <= ranges[i].last)
-            return true;
-    return false;
-}
-
-/* The C library's wcwidth depends on the locale; the few blocks that matter do not. */
 static size_t character_width(uint32_t value)
 {
-    static const struct width_range none[] = {
-        { 0x300, 0x36F }, { 0x200B, 0x200D }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F }, { 0xFE20, 0xFE2F },
-    };
-    static const struct width_range wide[] = {
-        { 0x1100, 0x115F }, { 0x2E80, 0xA4CF }, { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },
-        { 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 },   { 0x1F300, 0x1F64F },
-        { 0x1F680, 0x1F6FF }, { 0x1F900, 0x1FAFF }, { 0x20000, 0x3FFFD },
-    };
-    if (in_ranges(value, none, sizeof none / sizeof *none))
-        return 0;
-    return in_ranges(value, wide, sizeof wide / sizeof *wide) ? 2 : 1;
+    size_t low = 0, high = sizeof widths / sizeof *widths;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (value > widths[middle].last)
+            low = middle + 1;
+        else if (value < widths[middle].first)
+            high = middle;
+        else
+            return widths[middle].columns;
+    }
+    return 1;
+}
+
+/* A character as it is shown, which may be another text, and the bytes it came from. */
+struct shown {
+    char text[16];
+    size_t bytes, columns;
+};
+
+static void character_show(const char *text, struct shown *ret)
+{
+    uint32_t value = 0;
+    ret->bytes = utf8_decode(text, &value);
+    ret->columns = 1;
+    if (ret->bytes == 0) {
+        strcpy(ret->text, UTF8_REPLACEMENT);
+        ret->bytes = 1;
+    } else if (is_control(value)) {
+        ret->columns = (size_t)snprintf(ret->text, sizeof ret->text,
+                                        value < 0x100 ? "\\x%02x" : "\\u%04x", value);
+    } else {
+        memcpy(ret->text, text, ret->bytes);
+        ret->text[ret->bytes] = '\0';
+        ret->columns = character_width(value);
+    }
 }
 
 size_t screen_text(const char *text, char *into, size_t size)
 {
     size_t used = 0, columns = 0;
-    while (*text) {
-        uint32_t value = 0;
-        char shown[16];
-        size_t bytes = character_decode((const unsigned char *)text, &value), width = 1;
-        if (bytes == 0) {
-            strcpy(shown, "\xEF\xBF\xBD");
-        } else if (is_control(value)) {
-            width = (size_t)snprintf(shown, sizeof shown, value < 0x100 ? "\\x%02x" : "\\u%04x", value);
-        } else {
-            memcpy(shown, text, bytes);
-            shown[bytes] = '\0';
-            width = character_width(value);
-        }
-        if (used + strlen(shown) + 1 > size)
+    struct shown shown;
+    for (; *text; text += shown.bytes) {
+        character_show(text, &shown);
+        if (used + strlen(shown.text) + 1 > size)
             break;
-        strcpy(into + used, shown);
-        used += strlen(shown);
-        columns += width;
-        text += bytes ? bytes : 1;
+        strcpy(into + used, shown.text);
+        used += strlen(shown.text);
+        columns += shown.columns;
     }
     into[used] = '\0';
     return columns;
+}
+
+static void tab_show(size_t column, struct shown *ret)
+{
+    enum { TAB = 8 };
+    *ret = (struct shown){ .bytes = 1, .columns = TAB - column % TAB };
+    memset(ret->text, ' ', ret->columns);
+}
+
+static const char ellipsis[] = "\xE2\x80\xA6";
+
+size_t screen_text_fit(const char *text, size_t limit, char *into, size_t size)
+{
+    size_t used = 0, columns = 0;
+    size_t kept = 0, kept_columns = 0; /* what leaves room for the ellipsis */
+    struct shown shown;
+    for (; *text; text += shown.bytes) {
+        if (columns < limit) {
+            kept = used;
+            kept_columns = columns;
+        }
+        if (*text == '\t')
+            tab_show(columns, &shown);
+        else
+            character_show(text, &shown);
+        if (columns + shown.columns > limit || used + strlen(shown.text) + sizeof ellipsis > size) {
+            strcpy(into + kept, limit ? ellipsis : "");
+            return limit ? kept_columns + 1 : 0;
+        }
+        strcpy(into + used, shown.text);
+        used += strlen(shown.text);
+        columns += shown.columns;
+    }
+    into[used] = '\0';
+    return columns;
+}
+
+/* From the last folder on, as many as there is room for. */
+size_t screen_path_fit(const char *path, size_t limit, char *into, size_t size)
+{
+    size_t columns = screen_text_fit(path, SIZE_MAX, into, size);
+    if (columns <= limit)
+        return columns;
+    const char *best = NULL, *slash = strrchr(path, '/');
+    while (slash && slash > path && screen_text_fit(slash, SIZE_MAX, into, size) < limit) {
+        best = slash;
+        slash = memrchr(path, '/', (size_t)(slash - path));
+    }
+    if (!best)
+        return screen_text_fit(slash ? slash + 1 : path, limit, into, size);
+    strcpy(into, ellipsis);
+    return 1 + screen_text_fit(best, limit - 1, into + strlen(ellipsis), size - strlen(ellipsis));
 }

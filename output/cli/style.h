@@ -16,6 +16,10 @@ enum style {
     STYLE_BUSY,
     STYLE_WAITING,
     STYLE_ERROR,
+    STYLE_TIME,
+    STYLE_MEMORY,
+    STYLE_TASKS,
+    STYLE_GPU,
     STYLE_COUNT
 };
 

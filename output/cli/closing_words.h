@@ -1,0 +1,16 @@
+/* The last words of a profiling run, on standard error: where the profile is, or why there is none.
+ */
+#pragma once
+
+#include "output/model/report.h"
+
+#include <stdio.h>
+
+/* `usual` is the name that `view` looks for when it is given none. */
+void closing_words_saved(FILE *out, const char *file, const char *usual);
+
+/* What `view` can show as it is: commands are told only for such files. */
+void closing_words_written(FILE *out, const char *file);
+
+/* A run that has no file to show: the cause, what is known of it, and what to type instead. */
+void closing_words_nothing(FILE *out, const struct report *report);

@@ -1,0 +1,8 @@
+/* How wide a terminal is. */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* COLUMNS of the environment, else what the terminal says, else 132. */
+size_t screen_width(FILE *out);
