@@ -1,6 +1,7 @@
 /*
  * Samples the stacks of a process at exponential gaps and writes how often each was seen, for a judge that knows which
- * stacks can exist: count, TAB, counts by batch, TAB, `name:line` frames outermost first. Last line: how the reads went.
+ * stacks can exist: count, TAB, counts by batch, TAB, `name:file:line` frames outermost first. Last line: how the reads
+ * went.
  */
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/stacks.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCHES = 20, STACK_TEXT = 1 << 20 };
+enum { BATCHES = 64, STACK_TEXT = 1 << 20 };
 
 struct seen {
     char *stack;
@@ -29,13 +30,20 @@ static int seen_compare(const void *a, const void *b)
     return strcmp(((const struct seen *)a)->stack, ((const struct seen *)b)->stack);
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "?";
+}
+
 static void tally_add(struct tally *tally, const struct thread_event *event)
 {
     char *at = tally->text;
     for (size_t i = event->frame_count; i-- > 0;) {
         const struct frame_event *frame = &event->frames[i];
-        at += snprintf(at, (size_t)(tally->text + STACK_TEXT - at), "%s%s:%d",
-                       i + 1 < event->frame_count ? ";" : "", frame->name ? frame->name : "?", frame->line);
+        at += snprintf(at, (size_t)(tally->text + STACK_TEXT - at), "%s%s:%s:%d",
+                       i + 1 < event->frame_count ? ";" : "", frame->name ? frame->name : "?",
+                       base_name(frame->file), frame->line);
         if (at >= tally->text + STACK_TEXT - 4096)
             break;
     }

@@ -1,0 +1,146 @@
+"""Judges what tests/attach/oracle.c saw of a program of tests/programs/oracle_*.py: which of the stacks cannot exist,
+by the marks in the program's source, and how far shares of samples are from shares of time."""
+
+import ast
+import fnmatch
+import os
+import re
+import statistics
+
+
+class Grammar:
+    """The stacks that a program can have: functions, their lines, and who is called from which line."""
+
+    def __init__(self, paths, copies=0):
+        self.lines = {}  # (file, name) -> line numbers that have code
+        self.calls = {}  # (file, line) -> patterns of names
+        self.roots = set()
+        self.copies = copies
+        for path in paths:
+            with open(path) as file:
+                self.read(os.path.basename(path), file.read())
+        self.reasons = {}
+
+    def read(self, file, text):
+        tree = ast.parse(text)
+        source = text.splitlines()
+        for number, line in enumerate(source, 1):
+            mark = re.search(r"# -> (.*)$", line)
+            if mark:
+                self.calls[file, number] = re.split(r",\s*", mark.group(1))
+        functions = [
+            node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
+        for function in functions:
+            self.lines[file, function.name] = {
+                node.lineno for node in ast.walk(function) if hasattr(node, "lineno")
+            }
+            if source[function.lineno - 1].endswith("# root"):
+                self.roots.add((file, function.name))
+        within = {line for function in functions for line in self.lines[file, function.name]}
+        self.lines[file, "<module>"] = set(range(1, len(source) + 1)) - within
+        self.roots.add((file, "<module>"))
+
+    def original(self, frame):
+        """Copied code is named after its template and a number, in a file of that name, as many lines further down
+        as the number says: any of the three alone would be stale."""
+        name, file, line = frame
+        copy = re.match(r"(.*)_(\d+)$", name)
+        if self.copies and copy:
+            if file != name + ".py":
+                return None
+            homes = [home for home, owner in self.lines if owner == copy.group(1)]
+            if not homes:
+                return None
+            return copy.group(1), homes[0], line - int(copy.group(2)) % self.copies
+        return frame
+
+    def fault(self, stack):
+        """Why it cannot exist, or None; `stack` holds (name, file, line), outermost first."""
+        allowed = None
+        for depth, seen in enumerate(stack):
+            frame = self.original(seen)
+            if not frame or frame[2] not in self.lines.get((frame[1], frame[0]), ()):
+                return "no such code: %s:%s:%d" % seen
+            name, file, line = frame
+            if allowed is None and (file, name) not in self.roots:
+                return "cannot be outermost: %s:%s:%d" % seen
+            if allowed is not None and not any(fnmatch.fnmatch(name, one) for one in allowed):
+                return "cannot be called there: %s:%s:%d from %s:%s:%d" % (*seen, *stack[depth - 1])
+            allowed = self.calls.get((file, line), ())
+        return None if stack else "no frames"
+
+
+class Harvest:
+    """The sampler's output."""
+
+    def __init__(self, output):
+        *rows, last = output.splitlines()
+        words = last.split()
+        assert words[0] == "#", last
+        self.counts = {key: int(value) for key, value in zip(words[1::2], words[2::2])}
+        self.stacks = []  # (count, counts by batch, stack)
+        for row in rows:
+            count, batches, stack = row.split("\t")
+            frames = [frame.split(":") for frame in stack.split(";")] if stack else []
+            self.stacks.append((
+                int(count),
+                [int(number) for number in batches.split(",")],
+                [(name, file, int(line)) for name, file, line in frames],
+            ))
+        self.accepted = sum(count for count, _, _ in self.stacks)
+
+    def impossible(self, grammar):
+        faults = [(count, grammar.fault(stack)) for count, _, stack in self.stacks]
+        return [(count, fault) for count, fault in faults if fault]
+
+    def batches_with(self, grammar, name):
+        """By batch: how many samples have that function on their stack."""
+        sums = [0] * len(self.stacks[0][1])
+        for _, batches, stack in self.stacks:
+            if any((grammar.original(frame) or frame)[0] == name for frame in stack):
+                sums = [a + b for a, b in zip(sums, batches)]
+        return sums
+
+
+def t_quantile(chance, freedom):
+    """Two-sided quantile of Student's distribution (Cornish and Fisher's expansion)."""
+    z = statistics.NormalDist().inv_cdf(1 - chance / 2)
+    return (
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
+
+
+class Share:
+    """A chain's part among some, compared with its true part; the error is estimated from the batches' scatter."""
+
+    def __init__(self, name, part, whole, true_share):
+        self.name, self.true_share = name, true_share
+        self.share = sum(part) / max(1, sum(whole))
+        mean = sum(whole) / len(whole)
+        # linearised ratio: batches weigh by what was seen in them
+        residuals = [(a - self.share * b) / mean for a, b in zip(part, whole)] if mean else [0]
+        self.freedom = len(residuals) - 1
+        self.error = statistics.stdev(residuals) / len(residuals) ** 0.5
+        self.deviation = (self.share - true_share) / self.error if self.error else 0.0
+
+    def __str__(self):
+        return "%s: %.4f, true %.4f, %+.1f standard errors of %.4f" % (
+            self.name, self.share, self.true_share, self.deviation, self.error)
+
+
+def shares(harvest, grammar, totals, twins):
+    """Each block's by the time that it took, each twin's by construction."""
+    blocks = {name: harvest.batches_with(grammar, name) for name in totals}
+    whole = [sum(column) for column in zip(*blocks.values())]
+    found = [
+        Share(name, blocks[name], whole, time / sum(totals.values()))
+        for name, time in totals.items()
+    ]
+    for one, other in twins:
+        part, rest = harvest.batches_with(grammar, one), harvest.batches_with(grammar, other)
+        found.append(Share("%s/%s" % (one, other), part, [a + b for a, b in zip(part, rest)], 0.5))
+    return found
