@@ -106,6 +106,14 @@ bool places_show(const struct places *places, const struct tally *tally)
     return !places->is_restricted || file_profiles(&places->files[tally->file], tally->line);
 }
 
+/* A frame whose line is unknown counts where its function begins. */
+static int place_line(const struct place *place)
+{
+    if (place->line > 0)
+        return place->line;
+    return place->first_line > 0 ? place->first_line : 1;
+}
+
 /* From the first @profile on all else is hidden. Nothing that came before could have had one on its
  * stack. */
 static void places_restrict(struct places *places)
@@ -113,7 +121,7 @@ static void places_restrict(struct places *places)
     places->is_restricted = true;
     for (size_t i = 0; i < places->place_index.count; i++) {
         struct place *place = &places->places[i];
-        if (place->path != NOTHING && !file_profiles(&places->files[place->path], place->line))
+        if (place->path != NOTHING && !file_profiles(&places->files[place->path], place_line(place)))
             place->line_tally = place->function_tally = NOTHING;
     }
 }
@@ -149,7 +157,7 @@ static int64_t tally_find(struct places *places, uint32_t file, int line, const 
 
 static int place_show(struct places *places, struct place *place)
 {
-    int64_t line = tally_find(places, place->path, place->line, NULL);
+    int64_t line = tally_find(places, place->path, place_line(place), NULL);
     if (line < 0)
         return (int)line;
     place->line_tally = (uint32_t)line;
@@ -162,7 +170,7 @@ static int place_show(struct places *places, struct place *place)
     return 0;
 }
 
-/* Decides what names decide. A frame whose line is unknown counts where its function begins. */
+/* Decides what names decide. */
 static int place_settle(struct places *places, struct place *place, const char *cwd)
 {
     int64_t path = file_find(places, place->file ? place->file : "", cwd);
@@ -178,7 +186,7 @@ static int place_settle(struct places *places, struct place *place, const char *
         return error;
     if (file->profiled_count && !places->is_restricted)
         places_restrict(places);
-    if (places->is_restricted && !file_profiles(file, place->line))
+    if (places->is_restricted && !file_profiles(file, place_line(place)))
         return 0;
     return place_show(places, place);
 }

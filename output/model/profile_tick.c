@@ -212,7 +212,7 @@ static int natives_charge(struct profile *profile, const struct thread_tally *th
     if (leaf->kind != FRAME_NATIVE)
         return 0;
     struct tally *tallies = profile->places.tallies;
-    const char *symbol = leaf->name, *module = leaf->file;
+    const char *symbol = leaf->name ?: "", *module = leaf->file ?: "";
     if (tally_add_native(&tallies[self->line_tally], symbol, module, ns))
         return -ENOMEM;
     return self->function_tally == NOTHING

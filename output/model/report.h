@@ -60,7 +60,7 @@ struct report_frame {
 
 struct report_stack {
     struct {
-        struct report_frame *items; /* outermost first */
+        const struct report_frame **items; /* outermost first; equal frames may be the same one */
         size_t count;
     } frames;
     int64_t hits;     /* of CPU and idle time; a stack that only waited beside others has none */
@@ -85,7 +85,7 @@ struct report_totals {
     double allocated_mb, freed_mb, live_mb, copied_mb;
 };
 
-/* A file whose own time went to its callers, or to nobody. */
+/* A file in which time went by with no shown line on the stack. */
 struct report_hidden {
     const char *path;
     double seconds;

@@ -3,14 +3,13 @@
 
 #include "sampler/base/cleanup.h"
 #include "sampler/base/error.h"
+#include "sampler/base/utf8.h"
 
 #include <ctype.h>
 #include <iconv.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
-
-#define REPLACEMENT "\xef\xbf\xbd"
 
 enum { ENCODING_MAX = 64 };
 
@@ -46,28 +45,14 @@ static void find_encoding(const char *bytes, size_t size, char *encoding)
     }
 }
 
-/* How many bytes a valid UTF-8 character has here; 0 where there is none. */
-static size_t character_size(const unsigned char *at, size_t left)
+/* How many bytes a valid character other than NUL has here; 0 where there is none. */
+static size_t character_size(const char *at, size_t left)
 {
-    static const struct {
-        unsigned char mask, lead;
-        uint32_t least;
-    } shapes[] = {
-        { 0x80, 0x00, 1 }, { 0xE0, 0xC0, 0x80 }, { 0xF0, 0xE0, 0x800 }, { 0xF8, 0xF0, 0x10000 }
-    };
-    for (size_t size = 1; size <= 4 && size <= left; size++) {
-        if ((at[0] & shapes[size - 1].mask) != shapes[size - 1].lead)
-            continue;
-        uint32_t code = at[0] & ~shapes[size - 1].mask;
-        for (size_t i = 1; i < size; i++) {
-            if ((at[i] & 0xC0) != 0x80)
-                return 0;
-            code = code << 6 | (at[i] & 0x3F);
-        }
-        bool surrogate = code >= 0xD800 && code < 0xE000;
-        return code >= shapes[size - 1].least && code <= 0x10FFFF && !surrogate ? size : 0;
-    }
-    return 0;
+    uint32_t character;
+    char tail[5] = { 0 };
+    if (left < sizeof tail - 1)
+        at = memcpy(tail, at, left);
+    return *at ? utf8_decode(at, &character) : 0;
 }
 
 /* At most three bytes come out for each that goes in. */
@@ -75,7 +60,7 @@ static size_t utf8_copy(const char *bytes, size_t size, char *text)
 {
     size_t length = 0;
     for (size_t i = 0; i < size;) {
-        size_t count = character_size((const unsigned char *)bytes + i, size - i);
+        size_t count = character_size(bytes + i, size - i);
         if (bytes[i] == '\r') {
             text[length++] = '\n';
             i += i + 1 < size && bytes[i + 1] == '\n' ? 2 : 1;
@@ -84,7 +69,7 @@ static size_t utf8_copy(const char *bytes, size_t size, char *text)
             length += count;
             i += count;
         } else {
-            memcpy(text + length, REPLACEMENT, 3);
+            memcpy(text + length, UTF8_REPLACEMENT, 3);
             length += 3;
             i++;
         }

@@ -1,0 +1,98 @@
+#include "output/model/report_build.h"
+
+#include "output/model/array.h"
+
+#include <string.h>
+
+static int hidden_is_less(const void *a, const void *b)
+{
+    const struct report_hidden *left = a, *right = b;
+    if (left->seconds != right->seconds)
+        return left->seconds < right->seconds ? 1 : -1;
+    return strcmp(left->path, right->path);
+}
+
+/* The biggest of the files that only hidden stacks were in. */
+static int add_hidden(struct report *report, const struct profile *profile)
+{
+    size_t all = profile->places.file_index.count, count = 0;
+    struct report_hidden *items = calloc(all + 1, sizeof *items);
+    struct report_hidden *kept = arena_take(&report->arena, HIDDEN_MAX * sizeof *kept);
+    for (size_t i = 0; items && i < all; i++) {
+        const struct source_file *file = &profile->places.files[i];
+        if (file->hidden_ns)
+            items[count++] = (struct report_hidden){ file->path, (double)file->hidden_ns / 1e9 };
+    }
+    if (items && kept) {
+        qsort(items, count, sizeof *items, hidden_is_less);
+        count = count < HIDDEN_MAX ? count : HIDDEN_MAX;
+        memcpy(kept, items, count * sizeof *items);
+    }
+    for (size_t i = 0; items && kept && i < count; i++)
+        kept[i].path = report_text(report, kept[i].path);
+    free(items);
+    if (!items || !kept)
+        return -ENOMEM;
+    report->hidden.items = kept;
+    report->hidden.count = count;
+    return 0;
+}
+
+static int note_hidden(struct report *report, const struct report_gaps *gaps)
+{
+    double base = report_base_s(report), hidden = base - gaps->shown_s;
+    if (base <= 0 || hidden < 0.01 * base)
+        return 0;
+    if (!report->hidden.count)
+        return report_add_note(report, "%.1f %% of the time has no Python on its stack",
+                               100 * hidden / base);
+    return report_add_note(
+        report, "%.1f %% of the time has no shown line on its stack, %.3g s in %s",
+        100 * hidden / base, report->hidden.items[0].seconds, report->hidden.items[0].path);
+}
+
+static int note_stacks(struct report *report, const struct profile *profile)
+{
+    const struct stack_table *table = &profile->combined;
+    if (!table->dropped_stacks)
+        return 0;
+    return report_add_note(report,
+                           "%llu stacks with %llu samples are left out of the list of stacks, "
+                           "which holds the %zu seen most often",
+                           (unsigned long long)table->dropped_stacks,
+                           (unsigned long long)table->dropped_hits, table->stack_count);
+}
+
+static int note_gaps(struct report *report, const struct report_gaps *gaps)
+{
+    int error = 0;
+    if (gaps->small_files)
+        error = report_add_note(report, "%zu files below the thresholds, with %.3g s, are left out",
+                                gaps->small_files, gaps->small_files_s);
+    if (!error && gaps->runs)
+        error = report_add_note(report, "%zu entries are left out of the timeline", gaps->runs);
+    if (!error && gaps->threads)
+        error = report_add_note(report, "%zu threads are left out of the list of threads",
+                                gaps->threads);
+    if (!error && gaps->far_lines)
+        error = report_add_note(report,
+                                "%llu samples were on lines after line %d of their file, "
+                                "which are left out",
+                                (unsigned long long)gaps->far_lines, FAR_LINES_MAX);
+    return error;
+}
+
+int report_add_notes(struct report *report, const struct profile *profile,
+                     const struct report_gaps *gaps)
+{
+    int error = add_hidden(report, profile);
+    for (size_t i = 0; i < profile->note_count && !error; i++)
+        error = report_add_note(report, "%s", profile->notes[i]);
+    if (!error && profile->places.is_restricted)
+        error = report_add_note(report, "only functions with @profile are shown");
+    if (!error)
+        error = note_hidden(report, gaps);
+    if (!error)
+        error = note_stacks(report, profile);
+    return error ? error : note_gaps(report, gaps);
+}

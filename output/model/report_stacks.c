@@ -1,0 +1,204 @@
+#include "output/model/report_build.h"
+
+#include "sampler/base/cleanup.h"
+#include "sampler/base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the order of stacks: most hits first ---- */
+
+struct rank {
+    uint64_t hits;
+    uint32_t node;
+};
+
+static int rank_is_lower(const void *a, const void *b)
+{
+    const struct rank *left = a, *right = b;
+    if (left->hits != right->hits)
+        return left->hits < right->hits ? 1 : -1;
+    return (left->node > right->node) - (left->node < right->node);
+}
+
+/* The caller frees them. NULL when out of memory. */
+static struct rank *ranks_new(const struct stack_table *table)
+{
+    struct rank *ranks = calloc(table->stack_count + 1, sizeof *ranks);
+    size_t count = 0;
+    for (uint32_t i = 0; ranks && i < table->count; i++)
+        if (table->nodes[i].is_stack)
+            ranks[count++] = (struct rank){ table->nodes[i].hits, i };
+    if (ranks)
+        qsort(ranks, count, sizeof *ranks, rank_is_lower);
+    return ranks;
+}
+
+/* ---- stitched stacks ---- */
+
+static const struct report_frame gap = { "native", "<more frames>", "", -1, 0, 0 };
+
+static const struct report_frame *frame_of(struct report *report, const struct profile *profile,
+                                           const struct place *place)
+{
+    struct report_frame *frame = arena_take(&report->arena, sizeof *frame);
+    if (!frame)
+        return NULL;
+    bool is_python = place->kind == FRAME_PYTHON;
+    const char *file = is_python ? profile->places.files[place->path].path : place->file;
+    *frame = (struct report_frame){
+        .kind = is_python ? "py" : "native",
+        .display_name = report_text(report, place->name ?: ""),
+        .filename_or_module = report_text(report, file ?: ""),
+        .line = is_python ? place->line : -1,
+        .ip = is_python ? -1 : (int64_t)place->ip,
+        .offset = is_python ? -1 : (int64_t)place->offset,
+    };
+    return frame;
+}
+
+/* `known` has the frame of each place that came up before. */
+static int stack_write(struct report *report, const struct profile *profile, uint32_t node,
+                       const struct report_frame **known, struct report_stack *ret)
+{
+    uint32_t places[STACK_DEPTH_MAX];
+    size_t count = stack_table_frames(&profile->combined, node, places);
+    const struct report_frame **frames = arena_take(&report->arena, count * sizeof *frames);
+    if (!frames)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (places[i] == STACK_FRAME_GAP) {
+            frames[i] = &gap;
+            continue;
+        }
+        if (!known[places[i]])
+            known[places[i]] = frame_of(report, profile, place_at(profile, places[i]));
+        frames[i] = known[places[i]];
+        if (!frames[i])
+            return -ENOMEM;
+    }
+    ret->frames.items = frames;
+    ret->frames.count = count;
+    ret->hits = (int64_t)profile->combined.nodes[node].hits;
+    return 0;
+}
+
+/* `indexes[node]` becomes the stack's place in the list. */
+static int add_combined(struct report *report, const struct profile *profile, uint32_t *indexes)
+{
+    const struct stack_table *table = &profile->combined;
+    size_t place_count = profile->places.place_index.count;
+    AUTO_FREE struct rank *ranks = ranks_new(table);
+    AUTO_FREE const struct report_frame **known = calloc(place_count + 1, sizeof(void *));
+    struct report_stack *items = arena_take(&report->arena, table->stack_count * sizeof *items);
+    if (!ranks || !known || !items)
+        return -ENOMEM;
+    for (size_t i = 0; i < table->stack_count; i++) {
+        indexes[ranks[i].node] = (uint32_t)i;
+        if (stack_write(report, profile, ranks[i].node, known, &items[i]))
+            return -ENOMEM;
+    }
+    report->combined_stacks.items = items;
+    report->combined_stacks.count = table->stack_count;
+    return 0;
+}
+
+static int add_timeline(struct report *report, const struct profile *profile,
+                        const uint32_t *indexes, struct report_gaps *gaps)
+{
+    struct report_run *items = arena_take(&report->arena, profile->run_count * sizeof *items);
+    size_t count = 0;
+    if (!items)
+        return -ENOMEM;
+    for (size_t i = 0; i < profile->run_count; i++) {
+        const struct stack_run *run = &profile->runs[i];
+        const struct thread_tally *thread = &profile->threads[run->thread];
+        if (run->stack == STACK_NONE)
+            continue;
+        items[count++] = (struct report_run){
+            .t_sec = (double)(run->time_ns - profile->first_ns) / 1e9,
+            .stack_index = indexes[run->stack],
+            .count = (int64_t)run->count,
+            .thread_id = (int64_t)thread->ident,
+            .pid = profile->processes[thread->process].pid,
+        };
+    }
+    report->timeline.items = items;
+    report->timeline.count = count;
+    gaps->runs = profile->run_count - count + profile->dropped_runs;
+    return 0;
+}
+
+/* ---- stacks of shown lines ---- */
+
+static const char *path_text(struct report *report, const struct profile *profile,
+                             const struct place *place)
+{
+    char text[8192];
+    snprintf(text, sizeof text, "%s %s:%d;", profile->places.files[place->path].path,
+             place->name ?: "", place->line);
+    return report_text(report, text);
+}
+
+/* Places that have been hidden since, by the first @profile, are left out. 0 or -ENOMEM. */
+static int path_write(struct report *report, const struct profile *profile, uint32_t node,
+                      const char **known, struct report_path *ret)
+{
+    const struct stack_node *stack = &profile->shown.nodes[node];
+    uint32_t places[STACK_DEPTH_MAX];
+    size_t count = stack_table_frames(&profile->shown, node, places);
+    const char **frames = arena_take(&report->arena, count * sizeof *frames);
+    double base_ns = 1e9 * report_base_s(report);
+    if (!frames)
+        return -ENOMEM;
+    *ret = (struct report_path){
+        .frames = { frames, 0 },
+        .count = (int64_t)stack->hits,
+        .python_time = base_ns > 0 ? (double)stack->python_ns / base_ns : 0,
+        .c_time = base_ns > 0 ? (double)stack->c_ns / base_ns : 0,
+        .cpu_samples = base_ns > 0 ? (double)stack->base_ns / base_ns : 0,
+    };
+    for (size_t i = 0; i < count; i++) {
+        const struct place *place = place_at(profile, places[i]);
+        if (place->line_tally == NOTHING)
+            continue;
+        if (!known[places[i]])
+            known[places[i]] = path_text(report, profile, place);
+        if (!known[places[i]])
+            return -ENOMEM;
+        frames[ret->frames.count++] = known[places[i]];
+    }
+    return 0;
+}
+
+static int add_paths(struct report *report, const struct profile *profile)
+{
+    const struct stack_table *table = &profile->shown;
+    AUTO_FREE struct rank *ranks = ranks_new(table);
+    AUTO_FREE const char **known =
+        calloc(profile->places.place_index.count + 1, sizeof(const char *));
+    struct report_path *items = arena_take(&report->arena, table->stack_count * sizeof *items);
+    size_t count = 0;
+    if (!ranks || !known || !items)
+        return -ENOMEM;
+    for (size_t i = 0; i < table->stack_count; i++) {
+        if (path_write(report, profile, ranks[i].node, known, &items[count]))
+            return -ENOMEM;
+        count += items[count].frames.count > 0;
+    }
+    report->stacks.items = items;
+    report->stacks.count = count;
+    return 0;
+}
+
+int report_add_stacks(struct report *report, const struct profile *profile,
+                      struct report_gaps *gaps)
+{
+    AUTO_FREE uint32_t *indexes = calloc(profile->combined.count + 1, sizeof *indexes);
+    if (!indexes)
+        return -ENOMEM;
+    int error = add_combined(report, profile, indexes);
+    if (!error)
+        error = add_timeline(report, profile, indexes, gaps);
+    return error ? error : add_paths(report, profile);
+}
