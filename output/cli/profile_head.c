@@ -119,7 +119,8 @@ static void times_write(const struct head *head)
     double cpu_s = totals->cpu_python_s + totals->cpu_native_s + totals->cpu_kernel_s;
     struct words cpu = { "", 0 };
     char waits[TEXT_SIZE];
-    row_write(head, "Elapsed", SECONDS(elapsed_s));
+    if (elapsed_s > 0)
+        row_write(head, "Elapsed", SECONDS(elapsed_s));
     if (report_base_s(report) <= 0)
         return;
     words_add(&cpu, "%s: Python %s, native %s, kernel %s", SECONDS(cpu_s),

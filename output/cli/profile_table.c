@@ -15,6 +15,7 @@ enum {
     WIDTH_MAX = 500,
     TEXT_SIZE = 16 * WIDTH_MAX,
     CODE_MIN = 40,
+    DETAIL_INDENT = 10,
 #define COLUMN(...) +1
     COLUMNS =
 #include "output/model/columns.def"
@@ -234,24 +235,30 @@ static void row_write(struct table *table, const struct line_stats *stats)
     row_end(table);
 }
 
-/* A row of words alone, in the column of the code. */
-static void detail_write(struct table *table, enum style style, size_t indent, const char *text)
+/* A row of words alone, which may use all columns behind the line's number. */
+static void detail_write(struct table *table, enum style style, const char *text)
 {
     char shown[TEXT_SIZE];
-    screen_text_fit(text, table->code_columns - indent, shown, sizeof shown);
-    table->blanks = table->settings.width - table->code_columns + indent;
+    screen_text_fit(text, table->settings.width - DETAIL_INDENT, shown, sizeof shown);
+    table->blanks = DETAIL_INDENT;
     text_put(table, style, shown);
+    row_end(table);
+}
+
+static void dots_write(struct table *table)
+{
+    table->blanks = table->settings.width - table->code_columns;
+    text_put(table, STYLE_PLACE, "...");
     row_end(table);
 }
 
 static void line_details_write(struct table *table, const struct line_stats *stats)
 {
-    enum { INDENT = 4 };
     char text[TEXT_SIZE] = "waits: ";
     size_t lead = strlen(text);
     if (reaches(wait_percent(table, stats), DETAIL_PERCENT)) {
         format_value(VALUE_WAITS, &stats->wait_s, text + lead, sizeof text - lead);
-        detail_write(table, STYLE_WAITING, INDENT, text);
+        detail_write(table, STYLE_WAITING, text);
     }
     if (!reaches(stats->n_cpu_percent_c, DETAIL_PERCENT))
         return;
@@ -259,7 +266,7 @@ static void line_details_write(struct table *table, const struct line_stats *sta
         const struct native_list one = { &stats->native_top.items[i], 1 };
         lead = (size_t)snprintf(text, sizeof text, "native: ");
         format_value(VALUE_NATIVE, &one, text + lead, sizeof text - lead);
-        detail_write(table, STYLE_NATIVE, INDENT, text);
+        detail_write(table, STYLE_NATIVE, text);
     }
 }
 
@@ -272,7 +279,7 @@ static void lines_write(struct table *table, const struct report_file *file)
         const struct line_stats *stats = &file->lines.items[i];
         bool skipped = table->settings.reduced && !line_is_active(table, stats);
         if (skipped && !dots)
-            detail_write(table, STYLE_PLACE, 0, "...");
+            dots_write(table);
         dots = skipped;
         if (skipped)
             continue;

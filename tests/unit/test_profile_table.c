@@ -1,0 +1,267 @@
+/* The table of a report: exact text at three widths, and what must hold for any report and width.
+ */
+#include "output/cli/profile_table.h"
+
+#include "output/cli/screen_text.h"
+#include "sampler/base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "tests/unit/golden.h"
+#include "tests/unit/sample_report.h"
+
+static const struct table_settings PLAIN = {
+    .width = 80,
+    .cpu_percent_threshold = 1,
+    .malloc_threshold = 100,
+};
+
+static char *table_text(const struct report *report, const struct table_settings *settings)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(profile_table_write(out, report, settings), 0);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* Every line goes into the width, says nothing to the terminal, and ends with no space. */
+static void assert_fit(const char *text, size_t width)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        AUTO_FREE char *line = strndup(text, length);
+        char shown[16384];
+        assert_true(screen_text(line, shown, sizeof shown) <= width);
+        assert_string_equal(line, shown);
+        assert_true(length == 0 || line[length - 1] != ' ');
+        text += length + 1;
+    }
+}
+
+static char *assert_plain(const struct report *report, const struct table_settings *settings)
+{
+    char *text = table_text(report, settings);
+    assert_fit(text, settings->width);
+    return text;
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    static const size_t widths[] = { 80, 132, 200 };
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        struct table_settings settings = PLAIN;
+        char name[64];
+        settings.width = widths[i];
+        AUTO_FREE char *plain = assert_plain(&sample_report, &settings);
+        snprintf(name, sizeof name, "table/plain_%zu.txt", widths[i]);
+        assert_golden(name, plain);
+
+        settings.coloured = true;
+        AUTO_FREE char *coloured = table_text(&sample_report, &settings);
+        snprintf(name, sizeof name, "table/coloured_%zu.txt", widths[i]);
+        assert_golden(name, coloured);
+    }
+}
+
+static void test_reduced(void **state)
+{
+    (void)state;
+    struct table_settings settings = PLAIN;
+    settings.reduced = true;
+    AUTO_FREE char *text = assert_plain(&sample_report, &settings);
+    assert_golden("table/reduced_80.txt", text);
+}
+
+/* Colours add to the text and change nothing of it. */
+static void test_colours_are_only_added(void **state)
+{
+    (void)state;
+    struct table_settings settings = PLAIN;
+    AUTO_FREE char *plain = table_text(&sample_report, &settings);
+    settings.coloured = true;
+    AUTO_FREE char *coloured = table_text(&sample_report, &settings);
+    char *to = coloured;
+    for (const char *from = coloured; *from;) {
+        if (*from == '\033')
+            from += strcspn(from, "m") + 1;
+        else
+            *to++ = *from++;
+    }
+    *to = '\0';
+    assert_string_equal(coloured, plain);
+}
+
+static void test_any_width(void **state)
+{
+    (void)state;
+    for (size_t width = 20; width <= 500; width += width < 160 ? 1 : 17) {
+        struct table_settings settings = PLAIN;
+        settings.width = width;
+        AUTO_FREE char *text = assert_plain(&sample_report, &settings);
+        assert_non_null(strstr(text, "\n     8 "));
+    }
+    struct table_settings settings = PLAIN;
+    settings.width = 0;
+    AUTO_FREE char *narrow = table_text(&sample_report, &settings);
+    assert_fit(narrow, 20);
+    settings.width = 1000000;
+    AUTO_FREE char *wide = table_text(&sample_report, &settings);
+    assert_fit(wide, 500);
+}
+
+static void test_thresholds(void **state)
+{
+    (void)state;
+    struct table_settings settings = PLAIN;
+    AUTO_FREE char *usual = assert_plain(&sample_report, &settings);
+    assert_null(strstr(usual, "small.py"));
+    assert_null(strstr(usual, "0.3%"));
+    assert_null(strstr(usual, "Never.called"));
+
+    settings.cpu_percent_threshold = 0;
+    AUTO_FREE char *all = assert_plain(&sample_report, &settings);
+    assert_non_null(strstr(all, "small.py"));
+    assert_non_null(strstr(all, "0.3%"));
+    assert_null(strstr(all, "Never.called"));
+
+    settings.cpu_percent_threshold = 50;
+    settings.reduced = true;
+    AUTO_FREE char *few = assert_plain(&sample_report, &settings);
+    assert_non_null(strstr(few, "prog.py"));
+    assert_null(strstr(few, "rest.py:"));
+    assert_null(strstr(few, "zlib.compress"));
+}
+
+/* A line that costs little but allocates often is shown, and its columns appear. */
+static void test_mallocs_keep_a_line(void **state)
+{
+    (void)state;
+    struct line_stats lines[] = {
+        { .lineno = 1, .line = "keep.append(bytes(9))", .n_mallocs = 100, .n_malloc_mb = 12.5 },
+        { .lineno = 2, .line = "other()", .n_mallocs = 99, .n_malloc_mb = 11.5 },
+    };
+    struct report_file files[] = { { .path = "m.py", .lines = { ITEMS(lines) } } };
+    const struct report report = { .files = { ITEMS(files) } };
+    struct table_settings settings = PLAIN;
+    settings.reduced = true;
+    AUTO_FREE char *text = assert_plain(&report, &settings);
+    assert_non_null(strstr(text, "12.5M"));
+    assert_null(strstr(text, "11.5M"));
+    assert_null(strstr(text, "other()"));
+    assert_null(strstr(text, "Python"));
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    const struct report report = { .elapsed_time_sec = 0.02 };
+    AUTO_FREE char *text = assert_plain(&report, &PLAIN);
+    assert_string_equal(text, "Profile\n"
+                              "  Elapsed   20.0ms\n"
+                              "\n"
+                              "No line reaches the thresholds of what is shown.\n");
+}
+
+/* Foreign profiles may lack any text. */
+static void test_missing_texts(void **state)
+{
+    (void)state;
+    struct native_share share = { "", "", 4 };
+    struct line_stats lines[] = {
+        { .lineno = 1, .n_cpu_percent_c = 40, .native_top = { &share, 1 } }
+    };
+    struct report_file files[] = {
+        { .path = "", .percent_cpu_time = 40, .lines = { ITEMS(lines) } }
+    };
+    struct report_process processes[] = { { .pid = 1, .note = "" } };
+    const struct report report = { .files = { ITEMS(files) }, .processes = { ITEMS(processes) } };
+    AUTO_FREE char *text = assert_plain(&report, &PLAIN);
+    assert_non_null(strstr(text, "40.0%"));
+}
+
+static void test_long_lines(void **state)
+{
+    (void)state;
+    enum { LENGTH = 100000 };
+    static const char *const fillings[] = {
+        "x", "\t", "\033", "\xFF", "测", "\xCC\x81", "\xD7\xA9"
+    };
+    for (size_t i = 0; i < sizeof fillings / sizeof *fillings; i++) {
+        AUTO_FREE char *line = calloc(1, LENGTH + 1);
+        assert_non_null(line);
+        size_t step = strlen(fillings[i]);
+        for (size_t used = 0; used + step <= LENGTH - 1; used += step)
+            memcpy(line + used, fillings[i], step);
+        strcat(line, ".");
+        struct line_stats lines[] = { { .lineno = 1, .line = line, .n_cpu_percent_python = 100 } };
+        struct report_file files[] = { { .path = line,
+                                         .percent_cpu_time = 100,
+                                         .lines = { ITEMS(lines) },
+                                         .functions = { ITEMS(lines) } } };
+        const char *notes[] = { line };
+        const struct report report = { .program = line,
+                                       .args = { ITEMS(notes) },
+                                       .files = { ITEMS(files) },
+                                       .notes = { ITEMS(notes) } };
+        AUTO_FREE char *text = assert_plain(&report, &PLAIN);
+        assert_non_null(strstr(text, "…\n"));
+    }
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 0;
+    for (; (text = strchr(text, '\n')); text++)
+        count++;
+    return count;
+}
+
+static void test_many_lines(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000, HEAD = 4 /* two titles, a blank line, columns */ };
+    AUTO_FREE struct line_stats *lines = calloc(COUNT, sizeof *lines);
+    assert_non_null(lines);
+    for (int i = 0; i < COUNT; i++)
+        lines[i] = (struct line_stats){ .lineno = i + 1, .line = "pass" };
+    lines[2499].n_cpu_percent_python = 50;
+    lines[4999].n_cpu_percent_python = 50;
+    struct report_file files[] = {
+        { .path = "long.py", .percent_cpu_time = 100, .lines = { lines, COUNT } }
+    };
+    const struct report report = { .files = { ITEMS(files) } };
+    struct table_settings settings = PLAIN;
+    AUTO_FREE char *whole = assert_plain(&report, &settings);
+    assert_int_equal(count_lines(whole), HEAD + COUNT);
+    settings.reduced = true;
+    AUTO_FREE char *reduced = assert_plain(&report, &settings);
+    assert_int_equal(count_lines(reduced), HEAD + 4); /* dots, 2500, dots, 5000 */
+    assert_non_null(strstr(reduced, "\n  2500   50.0%"));
+    assert_non_null(strstr(reduced, "\n  5000   50.0%"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_reduced),
+        cmocka_unit_test(test_colours_are_only_added),
+        cmocka_unit_test(test_any_width),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_mallocs_keep_a_line),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_missing_texts),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_many_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
