@@ -18,6 +18,7 @@ enum {
     DEF_CFA_EXPRESSION = 0x0f,
     DEF_CFA_SF = 0x12,
     REMEMBER_STATE = 0x0a,
+    RESTORE_STATE = 0x0b,
     OPCODES = 0x30,
 };
 
@@ -110,6 +111,9 @@ static void instruction_check(struct record *record, struct cie *cie, unsigned *
         operand_skip(record, *kind, cie);
     if (opcode == DEF_CFA || opcode == DEF_CFA_EXPRESSION || opcode == DEF_CFA_SF)
         cie->has_stack_rule = true;
+    /* one that restores takes the last remembered away: the evaluation loop has hundreds, by turns */
+    if (opcode == RESTORE_STATE && *remembered > 0)
+        --*remembered;
     if (opcode == REMEMBER_STATE && ++*remembered > REMEMBER_LIMIT)
         record->bad = true;
 }
