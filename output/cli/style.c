@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 static const char *const codes[STYLE_COUNT] = {
-    [STYLE_HEADING] = "1;34",     [STYLE_PROGRAM] = "1;35", [STYLE_LONG_OPTION] = "1;36",
+    [STYLE_HEADING] = "1;34",      [STYLE_PROGRAM] = "1;35", [STYLE_LONG_OPTION] = "1;36",
     [STYLE_SHORT_OPTION] = "1;32", [STYLE_METAVAR] = "1;33", [STYLE_FUNCTION] = "36",
-    [STYLE_NATIVE] = "33",        [STYLE_PLACE] = "2",      [STYLE_BUSY] = "1;31",
-    [STYLE_WAITING] = "32",       [STYLE_ERROR] = "1;31",
-    [STYLE_TIME] = "34",          [STYLE_MEMORY] = "32",    [STYLE_TASKS] = "36",
-    [STYLE_GPU] = "33",
+    [STYLE_NATIVE] = "33",         [STYLE_PLACE] = "2",      [STYLE_BUSY] = "1;31",
+    [STYLE_WAITING] = "32",        [STYLE_ERROR] = "1;31",   [STYLE_TIME] = "34",
+    [STYLE_MEMORY] = "32",         [STYLE_TASKS] = "36",     [STYLE_GPU] = "33",
 };
 
 static bool variable_set(const char *name)
