@@ -21,6 +21,12 @@ struct head {
     bool coloured;
 };
 
+/* What a profile does not tell is NULL or empty. */
+static bool is_told(const char *text)
+{
+    return text && *text;
+}
+
 /* Where nothing was measured a view's cell is empty, but a sentence needs a number. */
 static const char *number_text(enum value_kind kind, const void *value, char *text, size_t size)
 {
@@ -66,12 +72,12 @@ static void title_write(const struct head *head)
     const struct report *report = head->report;
     struct words title = { "", 0 };
     char shown[TEXT_SIZE];
-    words_add(&title, "%s", report->profiler_name ? report->profiler_name : "Profile");
-    if (report->profiler_version)
+    words_add(&title, "%s", is_told(report->profiler_name) ? report->profiler_name : "Profile");
+    if (is_told(report->profiler_version))
         words_add(&title, " %s", report->profiler_version);
     size_t columns = screen_text_fit(title.text, head->width, shown, sizeof shown);
     style_print(head->out, head->coloured, STYLE_HEADING, shown);
-    if (report->program && *report->program && columns + 3 < head->width) {
+    if (is_told(report->program) && columns + 3 < head->width) {
         screen_path_fit(report->program, head->width - columns - 2, shown, sizeof shown);
         fprintf(head->out, ": %s", shown);
     }
@@ -98,13 +104,13 @@ static void python_write(const struct head *head)
     struct words versions = { "", 0 };
     for (size_t i = 0; i < head->report->processes.count && count < VERSIONS_SHOWN; i++) {
         const struct report_process *process = &head->report->processes.items[i];
-        bool known = !process->python;
+        bool known = !is_told(process->python);
         for (size_t j = 0; j < count && !known; j++)
             known = strcmp(told[j], process->python) == 0;
         if (known)
             continue;
         words_add(&versions, "%s%s", count ? ", " : "", process->python);
-        if (process->executable)
+        if (is_told(process->executable))
             words_add(&versions, " (%s)", process->executable);
         told[count++] = process->python;
     }
@@ -147,7 +153,7 @@ static void sampling_write(const struct head *head)
     const struct report_sampling *sampling = &head->report->sampling;
     double elapsed_s = head->report->totals.elapsed_s;
     struct words samples = { "", 0 }, pauses = { "", 0 };
-    if (!head->report->profiler_name)
+    if (!is_told(head->report->profiler_name))
         return;
     words_add(&samples, "%s at %.0f Hz, %s dropped", COUNT(sampling->samples), sampling->rate_hz,
               COUNT(sampling->dropped));
@@ -226,7 +232,7 @@ void profile_notes_write(FILE *out, const struct report *report, size_t width, b
     const struct head head = { out, report, width, coloured };
     size_t noted = 0;
     for (size_t i = 0; i < report->processes.count; i++)
-        noted += report->processes.items[i].note != NULL;
+        noted += is_told(report->processes.items[i].note);
     if (report->notes.count + noted == 0)
         return;
     fputc('\n', out);
@@ -236,7 +242,7 @@ void profile_notes_write(FILE *out, const struct report *report, size_t width, b
         paragraph_write(&head, report->notes.items[i]);
     size_t shown = 0;
     for (size_t i = 0; i < report->processes.count && shown < PROCESSES_SHOWN; i++) {
-        if (report->processes.items[i].note) {
+        if (is_told(report->processes.items[i].note)) {
             process_note_write(&head, &report->processes.items[i]);
             shown++;
         }
