@@ -6,10 +6,11 @@
 
 #include <stdio.h>
 
-/* `usual` is the name that `view` looks for when it is given none. */
+/* With the commands that show it. `usual` is the name that `view` looks for when it is given none.
+ */
 void closing_words_saved(FILE *out, const char *file, const char *usual);
 
-/* What `view` can show as it is: commands are told only for such files. */
+/* The first line alone, for formats that `view` does not read. */
 void closing_words_written(FILE *out, const char *file);
 
 /* A run that has no file to show: the cause, what is known of it, and what to type instead. */
