@@ -1,6 +1,6 @@
 /*
- * Event streams as text, one event a line and its parts below it, so that a profile can be replayed
- * without a process and read by people. Format: tests/streams/README.
+ * Event streams as text, so that a profile can be replayed without a process, and read and written
+ * by people. The format stands in tests/streams/README.md.
  */
 #pragma once
 
@@ -9,17 +9,22 @@
 
 #include <stdio.h>
 
-/* 0 or -EIO. */
-int record_process(FILE *into, const struct process_event *process);
-int record_tick(FILE *into, const struct tick_event *tick);
-int record_sampling(FILE *into, const struct sampling_event *sampling);
+struct recorder;
 
-/* What to do with each event; a negative return ends the replay. Events live during the call. */
+/* `into` is borrowed; ferror tells whether it took it all. 0 or -ENOMEM, as below. */
+int recorder_new(FILE *into, struct recorder **ret);
+void recorder_free(struct recorder *recorder);
+
+int recorder_add_process(struct recorder *recorder, const struct process_event *process);
+int recorder_add_tick(struct recorder *recorder, const struct tick_event *tick);
+int recorder_add_sampling(struct recorder *recorder, const struct sampling_event *sampling);
+
+/* What to do with each event; what is not zero ends the replay. Events live during the call. */
 struct stream_sink {
     int (*process)(struct stream_sink *self, const struct process_event *process);
     int (*tick)(struct stream_sink *self, const struct tick_event *tick);
     int (*sampling)(struct stream_sink *self, const struct sampling_event *sampling);
 };
 
-/* 0, what a sink returned, or -EBADMSG with the line in `why`. */
+/* 0, what a sink returned, -ENOMEM, or -EBADMSG with the line in `why`. */
 int stream_replay(FILE *from, struct stream_sink *sink, struct failure *why);

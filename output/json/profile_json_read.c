@@ -1,0 +1,350 @@
+#include "output/json/profile_json.h"
+
+#include "output/json/profile_fields.h"
+#include "output/model/columns.h"
+#include "sampler/base/cleanup.h"
+
+#include <string.h>
+#include <yyjson.h>
+
+DEFINE_CLEANUP(yyjson_doc *, yyjson_doc_free)
+DEFINE_CLEANUP(struct report *, report_free)
+
+/* Lists of a report: a pointer, then a count. */
+struct any_list {
+    void *items;
+    size_t count;
+};
+
+static int list_new(struct report *report, size_t count, size_t size, void *ret)
+{
+    struct any_list list = { arena_take(&report->arena, count * size), count };
+    if (!list.items)
+        return -ENOMEM;
+    memcpy(ret, &list, sizeof list);
+    return 0;
+}
+
+static const char *text_copy(struct report *report, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = arena_take(&report->arena, size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* Undoes write_source. */
+static void source_restore(char *text)
+{
+    static const struct {
+        const char *escape;
+        char character;
+    } escapes[] = { { "\\u0026", '&' }, { "\\u003c", '<' }, { "\\u003e", '>' } };
+    char *to = text;
+    for (const char *from = text; *from;) {
+        size_t i = 0;
+        while (i < 3 && strncmp(from, escapes[i].escape, 6) != 0)
+            i++;
+        *to++ = i < 3 ? escapes[i].character : *from;
+        from += i < 3 ? 6 : 1;
+    }
+    *to = '\0';
+}
+
+/* ---- values: what has the wrong type stays empty ---- */
+
+static int read_text(struct report *report, yyjson_val *json, bool is_source, const char **ret)
+{
+    if (!yyjson_is_str(json))
+        return 0;
+    char *text = (char *)(uintptr_t)text_copy(report, yyjson_get_str(json));
+    if (!text)
+        return -ENOMEM;
+    if (is_source)
+        source_restore(text);
+    *ret = text;
+    return 0;
+}
+
+static int read_texts(struct report *report, yyjson_val *json, struct text_list *ret)
+{
+    size_t index, count;
+    yyjson_val *item;
+    if (list_new(report, yyjson_arr_size(json), sizeof *ret->items, ret))
+        return -ENOMEM;
+    yyjson_arr_foreach(json, index, count, item)
+    {
+        ret->items[index] = "";
+        if (read_text(report, item, false, &ret->items[index]))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int read_numbers(struct report *report, yyjson_val *json, struct number_list *ret)
+{
+    size_t index, count;
+    yyjson_val *item;
+    if (list_new(report, yyjson_arr_size(json), sizeof *ret->items, ret))
+        return -ENOMEM;
+    yyjson_arr_foreach(json, index, count, item) ret->items[index] = yyjson_get_num(item);
+    return 0;
+}
+
+static int read_points(struct report *report, yyjson_val *json, struct point_list *ret)
+{
+    size_t index, count;
+    yyjson_val *item;
+    if (list_new(report, yyjson_arr_size(json), sizeof *ret->items, ret))
+        return -ENOMEM;
+    yyjson_arr_foreach(json, index, count, item)
+    {
+        ret->items[index].time_ns = yyjson_get_num(yyjson_arr_get(item, 0));
+        ret->items[index].megabytes = yyjson_get_num(yyjson_arr_get(item, 1));
+    }
+    return 0;
+}
+
+static int read_natives(struct report *report, yyjson_val *json, struct native_list *ret)
+{
+    size_t index, count;
+    yyjson_val *item;
+    if (list_new(report, yyjson_arr_size(json), sizeof *ret->items, ret))
+        return -ENOMEM;
+    yyjson_arr_foreach(json, index, count, item)
+    {
+        struct native_share *share = &ret->items[index];
+        share->symbol = share->module = "";
+        share->seconds = yyjson_get_num(yyjson_obj_get(item, "seconds"));
+        if (read_text(report, yyjson_obj_get(item, "symbol"), false, &share->symbol) ||
+            read_text(report, yyjson_obj_get(item, "module"), false, &share->module))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static void read_waits(yyjson_val *json, struct wait_times *ret)
+{
+    for (size_t i = 0; i < WAIT_KINDS; i++)
+        ret->seconds[i] =
+            yyjson_get_num(yyjson_obj_get(json, thread_state_name(THREAD_WAIT_GIL + i)));
+}
+
+static int64_t integer(yyjson_val *json)
+{
+    return yyjson_is_real(json) ? (int64_t)yyjson_get_real(json) : yyjson_get_sint(json);
+}
+
+static int read_value(struct report *report, enum value_kind kind, yyjson_val *json, void *ret)
+{
+    switch (kind) {
+    case VALUE_TEXT:
+    case VALUE_SOURCE:
+        return read_text(report, json, kind == VALUE_SOURCE, ret);
+    case VALUE_FLAG:
+        *(bool *)ret = yyjson_get_bool(json);
+        return 0;
+    case VALUE_LINE:
+    case VALUE_COUNT:
+        *(int64_t *)ret = integer(json);
+        return 0;
+    case VALUE_SPARK:
+        return read_points(report, json, ret);
+    case VALUE_MOMENTS:
+        return read_numbers(report, json, ret);
+    case VALUE_TEXTS:
+        return read_texts(report, json, ret);
+    case VALUE_WAITS:
+        read_waits(json, ret);
+        return 0;
+    case VALUE_NATIVE:
+        return read_natives(report, json, ret);
+    default:
+        *(double *)ret = yyjson_get_num(json);
+        return 0;
+    }
+}
+
+/* ---- records ---- */
+
+static int read_record(struct report *report, const struct record *record, yyjson_val *json,
+                       char *at);
+
+static int read_map(struct report *report, const struct record *record, yyjson_val *json, char *at)
+{
+    struct any_list list;
+    size_t index, count;
+    yyjson_val *key, *value;
+    if (list_new(report, yyjson_obj_size(json), record->size, &list))
+        return -ENOMEM;
+    yyjson_obj_foreach(json, index, count, key, value)
+    {
+        char *item = (char *)list.items + index * record->size;
+        *(const char **)item = "";
+        int error = read_text(report, key, false, (const char **)item);
+        if (!error)
+            error = read_record(report, record, value, item);
+        if (error)
+            return error;
+    }
+    memcpy(at, &list, sizeof list);
+    return 0;
+}
+
+static int read_records(struct report *report, const struct field *field, yyjson_val *json,
+                        char *at)
+{
+    const struct record *record = field->record;
+    bool points = field->kind == FIELD_POINTERS;
+    struct any_list list, pointers;
+    size_t index, count;
+    yyjson_val *value;
+    if (list_new(report, yyjson_arr_size(json), record->size, &list) ||
+        list_new(report, points ? list.count : 0, sizeof(void *), &pointers))
+        return -ENOMEM;
+    yyjson_arr_foreach(json, index, count, value)
+    {
+        char *item = (char *)list.items + index * record->size;
+        if (points)
+            ((void **)pointers.items)[index] = item;
+        int error = read_record(report, record, value, item);
+        if (error)
+            return error;
+    }
+    memcpy(at, points ? &pointers : &list, sizeof list);
+    return 0;
+}
+
+static int read_field(struct report *report, const struct field *field, yyjson_val *json, char *at)
+{
+    switch (field->kind) {
+    case FIELD_VALUE:
+        return read_value(report, field->value, json, at);
+    case FIELD_OPTIONAL:
+        *(int64_t *)at = yyjson_is_num(json) ? integer(json) : -1;
+        return 0;
+    case FIELD_RECORD:
+        return read_record(report, field->record, json, at);
+    case FIELD_RECORDS:
+    case FIELD_POINTERS:
+        return read_records(report, field, json, at);
+    case FIELD_MAP:
+        return read_map(report, field->record, json, at);
+    case FIELD_COLUMNS:
+        break; /* ours, and the same */
+    }
+    return 0;
+}
+
+static int read_record(struct report *report, const struct record *record, yyjson_val *json,
+                       char *at)
+{
+    bool is_object = record->shape == SHAPE_OBJECT;
+    for (size_t i = 0; i < record->count; i++) {
+        const struct field *field = &record->fields[i];
+        yyjson_val *value = is_object ? yyjson_obj_get(json, field->key) : yyjson_arr_get(json, i);
+        int error = read_field(report, field, value, at + field->offset);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+/* Texts that every report has; views need not ask. */
+static int settle_files(struct report *report)
+{
+    for (size_t i = 0; i < report->files.count; i++) {
+        struct report_file *file = &report->files.items[i];
+        for (size_t n = 0; n < file->lines.count; n++)
+            if (!file->lines.items[n].line || file->lines.items[n].lineno != (int64_t)n + 1)
+                return -EBADMSG;
+        for (size_t n = 0; n < file->functions.count; n++)
+            if (!file->functions.items[n].line)
+                return -EBADMSG;
+    }
+    return 0;
+}
+
+/* "0.12.3": which of two is newer, by its first two numbers; the third never changes the format. */
+static bool is_newer(const char *version, const char *than)
+{
+    for (int i = 0; i < 2; i++) {
+        char *end, *than_end;
+        unsigned long number = strtoul(version, &end, 10), other = strtoul(than, &than_end, 10);
+        if (number != other)
+            return number > other;
+        version = *end == '.' ? end + 1 : end;
+        than = *than_end == '.' ? than_end + 1 : than_end;
+    }
+    return false;
+}
+
+static int check_shape(yyjson_val *root, const char *name, const char *version, struct failure *why)
+{
+    yyjson_val *profiler = yyjson_obj_get(root, "profiler");
+    const char *by = yyjson_get_str(yyjson_obj_get(profiler, "name"));
+    const char *written = yyjson_get_str(yyjson_obj_get(profiler, "version"));
+    if (by && strcmp(by, "scalene-attach") == 0 && written && is_newer(written, version))
+        return failure_set(
+            why, -ENOTSUP,
+            "%s was written by scalene-attach %s, which is newer than this one (%s): "
+            "view it with that version or a later one",
+            name, written, version);
+    if (yyjson_is_obj(root) && yyjson_obj_size(root) == 0)
+        return failure_set(why, -EBADMSG, "%s is an empty profile: its run collected nothing",
+                           name);
+    if (!yyjson_is_obj(yyjson_obj_get(root, "files")) ||
+        !yyjson_is_num(yyjson_obj_get(root, "elapsed_time_sec")))
+        return failure_set(why, -EBADMSG,
+                           "%s is JSON but no profile: it has no `files` or no `elapsed_time_sec`; "
+                           "is it the file that a profiling run wrote?",
+                           name);
+    return 0;
+}
+
+/* A text that ends where more should come was cut, most likely by a full disk or a killed writer.
+ */
+static int parse(const char *text, size_t size, const char *name, yyjson_doc **ret,
+                 struct failure *why)
+{
+    yyjson_read_err error = { 0 };
+    *ret = size ? yyjson_read_opts((char *)(uintptr_t)text, size, YYJSON_READ_NOFLAG, NULL, &error)
+                : NULL;
+    if (*ret)
+        return 0;
+    if (error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+        return failure_set(why, -ENOMEM, "%s is too large for the memory there is", name);
+    if (!size)
+        return failure_set(why, -EBADMSG, "%s is empty: profile again, it cannot be mended", name);
+    if (error.code == YYJSON_READ_ERROR_UNEXPECTED_END || (error.pos + 1 >= size && text[0] == '{'))
+        return failure_set(why, -EBADMSG,
+                           "%s is truncated: it ends after %zu bytes in the middle; profile again, "
+                           "or copy it anew",
+                           name, size);
+    return failure_set(why, -EBADMSG, "%s is not JSON (%s at byte %zu): is it a profile at all?",
+                       name, error.msg, error.pos);
+}
+
+int profile_json_read(const char *text, size_t size, const char *name, const char *version,
+                      struct report **ret, struct failure *why)
+{
+    CLEANUP(yyjson_doc_freep) yyjson_doc *doc = NULL;
+    CLEANUP(report_freep) struct report *report = report_new();
+    if (!report)
+        return failure_set(why, -ENOMEM, "%s: out of memory", name);
+    int error = parse(text, size, name, &doc, why);
+    if (!error)
+        error = check_shape(yyjson_doc_get_root(doc), name, version, why);
+    if (error)
+        return error;
+    error = read_record(report, &profile_record, yyjson_doc_get_root(doc), (char *)report);
+    if (!error)
+        error = settle_files(report);
+    if (error == -EBADMSG)
+        return failure_set(why, error, "%s is damaged: lines of its files are missing", name);
+    if (error)
+        return failure_set(why, error, "%s: out of memory", name);
+    *ret = TAKE_PTR(report);
+    return 0;
+}
