@@ -59,7 +59,10 @@ int proc_parse_stat(const char *text, struct proc_stat *ret)
         at = end;
     }
     stat.parent = (pid_t)fields[4];
+    stat.group = (pid_t)fields[5];
+    stat.session = (pid_t)fields[6];
     stat.flags = fields[9];
+    stat.children_ticks = fields[16] + fields[17];
     stat.threads = fields[20];
     stat.start_time = fields[22];
     stat.stack_start = fields[28];

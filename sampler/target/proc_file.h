@@ -12,7 +12,9 @@ int proc_read_file(int directory, const char *path, char *into, size_t size);
 struct proc_stat {
     char state;
     pid_t parent;
+    pid_t group, session;
     uint64_t flags;
+    uint64_t children_ticks; /* CPU time of children that were waited for, and of theirs */
     uint64_t threads;
     uint64_t start_time;  /* clock ticks since boot */
     uint64_t stack_start; /* 0 where we may not know */

@@ -1,0 +1,182 @@
+#include "sampler/target/family_member.h"
+
+#include "sampler/base/cleanup.h"
+#include "sampler/target/cpu_clock.h"
+#include "sampler/target/proc_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* linux/pidfd.h of Linux 6.15, which may be newer than the headers we are built with. */
+struct end_info {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t wait_status;
+};
+
+enum { END_INFO_MASK = 1 << 3 };
+#define END_INFO_GET _IOWR(0xFF, 11, struct end_info)
+
+static size_t members_index(const struct members *members, pid_t pid)
+{
+    size_t low = 0, high = members->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (members->list[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct member *members_find(const struct members *members, pid_t pid)
+{
+    size_t index = members_index(members, pid);
+    return index < members->count && members->list[index].pid == pid ? &members->list[index] : NULL;
+}
+
+struct member *members_add(struct members *members, const struct member *member)
+{
+    size_t count = members->count, index = members_index(members, member->pid);
+    if (!(count & (count - 1))) {
+        struct member *grown = realloc(members->list, (count ? 2 * count : 1) * sizeof *grown);
+        if (!grown)
+            return NULL;
+        members->list = grown;
+    }
+    struct member *at = &members->list[index];
+    memmove(at + 1, at, (count - index) * sizeof *at);
+    *at = *member;
+    members->count++;
+    return at;
+}
+
+void members_remove(struct members *members, struct member *member)
+{
+    cleanup_close(&member->pidfd);
+    size_t after = (size_t)(members->list + members->count - (member + 1));
+    memmove(member, member + 1, after * sizeof *member);
+    members->count--;
+}
+
+void members_done(struct members *members)
+{
+    for (size_t i = 0; i < members->count; i++)
+        cleanup_close(&members->list[i].pidfd);
+    free(members->list);
+    *members = (struct members){ 0 };
+}
+
+static uint64_t ticks_ns(uint64_t ticks)
+{
+    return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static int stat_read(pid_t pid, struct proc_stat *ret)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return proc_read_stat(AT_FDCWD, path, ret);
+}
+
+void member_init(struct member *member, pid_t pid, pid_t ppid, const struct proc_stat *stat)
+{
+    *member = (struct member){ .pid = pid, .ppid = ppid, .wait_status = -1 };
+    member->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    cpu_clock_read(pid, &member->cpu_ns);
+    if (!stat)
+        return;
+    member->group = stat->group;
+    member->start_time = stat->start_time;
+    member->stack_start = stat->stack_start;
+    member->children_before_ns = ticks_ns(stat->children_ticks);
+}
+
+static bool pidfd_is_alive(int pidfd)
+{
+    struct pollfd end = { pidfd, POLLIN, 0 };
+    return poll(&end, 1, 0) == 0;
+}
+
+/* A main thread may be dead while others live. */
+bool member_is_alive(const struct member *member)
+{
+    if (member->pidfd >= 0)
+        return pidfd_is_alive(member->pidfd);
+    struct proc_stat stat;
+    return stat_read(member->pid, &stat) == 0 && stat.start_time == member->start_time &&
+           ((stat.state != 'Z' && stat.state != 'X') || stat.threads > 1);
+}
+
+bool member_has_execed(struct member *member)
+{
+    struct proc_stat stat;
+    if (stat_read(member->pid, &stat) < 0 || stat.start_time != member->start_time ||
+        !stat.stack_start || stat.stack_start == member->stack_start)
+        return false;
+    member->stack_start = stat.stack_start;
+    return true;
+}
+
+/* Of an ended process that nobody has waited for: the 52nd field of its stat, 0 where we may not
+ * know. */
+static int zombie_wait_status(const struct member *member)
+{
+    enum { FIELD = 52, AFTER_COMMAND = 3 };
+    char path[32], text[1024];
+    struct proc_stat parsed;
+    struct stat owner;
+    snprintf(path, sizeof path, "/proc/%d/stat", member->pid);
+    if (proc_read_file(AT_FDCWD, path, text, sizeof text) < 0 ||
+        proc_parse_stat(text, &parsed) < 0 || parsed.state != 'Z' ||
+        parsed.start_time != member->start_time || stat(path, &owner) < 0 ||
+        (geteuid() && owner.st_uid != geteuid()))
+        return -1;
+    const char *at = strrchr(text, ')') + 1;
+    for (int field = AFTER_COMMAND; at && field < FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at ? atoi(at) : -1;
+}
+
+static int wait_status_find(const struct member *member)
+{
+    int status = zombie_wait_status(member);
+    struct end_info info = { .mask = END_INFO_MASK };
+    if (status >= 0)
+        return status;
+    if (member->pidfd >= 0 && ioctl(member->pidfd, END_INFO_GET, &info) == 0 &&
+        (info.mask & END_INFO_MASK))
+        return info.wait_status;
+    return member->wait_status;
+}
+
+int member_exit_status(const struct member *member)
+{
+    int status = wait_status_find(member);
+    if (status < 0)
+        return -1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+uint64_t member_final_cpu(struct member *member, struct member *parent)
+{
+    struct proc_stat stat;
+    uint64_t below_ns = member->children_before_ns + member->children_told_ns;
+    bool tells = member->pidfd >= 0 && cpu_clock_read(member->pid, &member->cpu_ns) == 0;
+    if (!parent)
+        return member->cpu_ns;
+    if (!tells && stat_read(parent->pid, &stat) == 0 && stat.start_time == parent->start_time) {
+        uint64_t account_ns = ticks_ns(stat.children_ticks);
+        uint64_t known_ns = parent->children_before_ns + parent->children_told_ns + below_ns;
+        if (account_ns > known_ns + member->cpu_ns)
+            member->cpu_ns = account_ns - known_ns;
+    }
+    parent->children_told_ns += member->cpu_ns + below_ns;
+    return member->cpu_ns;
+}

@@ -1,0 +1,54 @@
+/*
+ * One process of a family that is watched, and the table of all: who it is, a pidfd that tells of
+ * its end, what it cost. Knows how to ask the kernel about one member, and nothing of how members
+ * are found.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc_stat;
+
+struct member {
+    pid_t pid, ppid, group;
+    int pidfd;            /* -1: none could be had */
+    uint64_t start_time;  /* clock ticks since boot; 0: gone before we could look */
+    uint64_t stack_start; /* moves at an exec */
+    uint64_t cpu_ns;      /* as last read */
+    /* of its children that ended: what was told of them, and the account before we watched */
+    uint64_t children_told_ns, children_before_ns;
+    int wait_status; /* the kernel told it; -1: not yet */
+};
+
+struct members {
+    struct member *list; /* by pid, ascending */
+    size_t count;
+};
+
+struct member *members_find(const struct members *members, pid_t pid);
+
+/* The members' addresses change. NULL: out of memory. */
+struct member *members_add(struct members *members, const struct member *member);
+void members_remove(struct members *members, struct member *member);
+void members_done(struct members *members);
+
+/* Reads what /proc tells; `stat` may be NULL when it tells nothing any more. */
+void member_init(struct member *member, pid_t pid, pid_t ppid, const struct proc_stat *stat);
+
+bool member_is_alive(const struct member *member);
+
+/* Another program than at the last call or at the start? */
+bool member_has_execed(struct member *member);
+
+/* Of one that ended, as a shell would say it; -1: unknown. */
+int member_exit_status(const struct member *member);
+
+/*
+ * Of one that ended. Nobody has waited for it yet: it still tells. Otherwise its parent's account
+ * (NULL: not a member) of such children has grown by what it cost, and what else came in since is
+ * in doubt its, too.
+ */
+uint64_t member_final_cpu(struct member *member, struct member *parent);

@@ -1,0 +1,384 @@
+#include "sampler/target/family_watch.h"
+
+#include "sampler/base/cleanup.h"
+#include "sampler/target/cpu_clock.h"
+#include "sampler/target/family_member.h"
+#include "sampler/target/proc_file.h"
+#include "sampler/target/process_events.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+enum {
+    POLL_NS = 10000000,
+    EVENTS_BEAT_NS = 100000000, /* where the kernel tells us, only CPU time is left to look at */
+    SCAN_NS = 1000000000,
+    COST_FACTOR = 50, /* a beat is followed by so many times its cost: at most 2 % of a core */
+    CHECKED = 16,     /* members a beat */
+    NEW_PIDS = 256,   /* more than these: a scan of all is cheaper */
+    FIRED = 64,
+};
+
+struct family_watch {
+    bool follow;
+    bool adding;   /* those that are found now ran before */
+    int events_fd; /* -1: polling */
+    int epoll_fd;
+    struct members members;
+    struct family_event *queue;
+    size_t queue_first, queue_count;
+    uint64_t beat_ns, scan_ns;   /* the next ones */
+    pid_t newest, newest_before; /* pids that the kernel gave last, at the last two looks */
+    size_t turn;
+    int error; /* -ENOMEM */
+};
+
+void family_watch_close(struct family_watch *watch)
+{
+    if (!watch)
+        return;
+    if (watch->events_fd >= 0)
+        process_events_close(watch->events_fd);
+    cleanup_close(&watch->epoll_fd);
+    members_done(&watch->members);
+    free(watch->queue);
+    free(watch);
+}
+
+DEFINE_CLEANUP(struct family_watch *, family_watch_close)
+
+static void event_add(struct family_watch *watch, struct family_event event)
+{
+    size_t count = watch->queue_count;
+    if (watch->queue_first == count)
+        watch->queue_first = watch->queue_count = count = 0;
+    if (!(count & (count - 1))) {
+        struct family_event *grown = realloc(watch->queue, (count ? 2 * count : 1) * sizeof *grown);
+        if (!grown) {
+            watch->error = -ENOMEM;
+            return;
+        }
+        watch->queue = grown;
+    }
+    watch->queue[watch->queue_count++] = event;
+}
+
+static void epoll_add(struct family_watch *watch, int fd, pid_t pid)
+{
+    struct epoll_event wanted = { .events = EPOLLIN, .data.u64 = (uint64_t)pid };
+    epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, fd, &wanted);
+}
+
+/* ---- members ---- */
+
+static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
+                        const struct proc_stat *stat)
+{
+    struct member one;
+    member_init(&one, pid, ppid, stat);
+    struct member *member = members_add(&watch->members, &one);
+    if (!member) {
+        cleanup_close(&one.pidfd);
+        watch->error = -ENOMEM;
+        return;
+    }
+    if (member->pidfd >= 0)
+        epoll_add(watch, member->pidfd, pid);
+    event_add(watch, (struct family_event){ .change = FAMILY_JOINED,
+                                            .pid = pid,
+                                            .ppid = ppid,
+                                            .forked = !watch->adding,
+                                            .exit_status = -1,
+                                            .cpu_ns = member->cpu_ns });
+}
+
+static void member_end(struct family_watch *watch, struct member *member)
+{
+    struct member *parent = members_find(&watch->members, member->ppid);
+    event_add(watch, (struct family_event){ .change = FAMILY_ENDED,
+                                            .pid = member->pid,
+                                            .exit_status = member_exit_status(member),
+                                            .cpu_ns = member_final_cpu(member, parent) });
+    if (member->pidfd >= 0)
+        epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, member->pidfd, NULL);
+    members_remove(&watch->members, member);
+}
+
+static void member_exec(struct family_watch *watch, struct member *member)
+{
+    cpu_clock_read(member->pid, &member->cpu_ns);
+    event_add(watch, (struct family_event){ .change = FAMILY_EXECED,
+                                            .pid = member->pid,
+                                            .exit_status = -1,
+                                            .cpu_ns = member->cpu_ns });
+}
+
+/* ---- finding them in /proc ---- */
+
+static int stat_read(pid_t pid, struct proc_stat *ret)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return proc_read_stat(AT_FDCWD, path, ret);
+}
+
+static bool is_process(pid_t pid)
+{
+    char path[32], status[8192];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    return proc_read_file(AT_FDCWD, path, status, sizeof status) > 0 &&
+           proc_find_number(status, "Tgid", 10) == (uint64_t)pid;
+}
+
+/*
+ * Began while we watched, in a member's process group, below a parent of another session: its own
+ * parent was a member that ended before it was seen, and it was adopted. A parent in its session
+ * may be a shell with jobs of its own.
+ */
+static bool is_orphan_of_family(const struct family_watch *watch, const struct proc_stat *stat)
+{
+    struct proc_stat parent;
+    if (watch->adding || stat_read(stat->parent, &parent) < 0 || parent.session == stat->session)
+        return false;
+    for (size_t i = 0; i < watch->members.count; i++)
+        if (watch->members.list[i].group == stat->group &&
+            watch->members.list[i].start_time <= stat->start_time)
+            return true;
+    return false;
+}
+
+static bool newcomer_consider(struct family_watch *watch, pid_t pid)
+{
+    struct proc_stat stat;
+    if (members_find(&watch->members, pid) || stat_read(pid, &stat) < 0)
+        return false;
+    if (!members_find(&watch->members, stat.parent) && !is_orphan_of_family(watch, &stat))
+        return false;
+    if (!is_process(pid) || pid == getpid())
+        return false;
+    member_join(watch, pid, stat.parent, &stat);
+    return true;
+}
+
+/* Again as long as somebody is found: a child may stand before its parent. */
+static void newcomers_scan(struct family_watch *watch)
+{
+    bool found = true;
+    while (found && !watch->error) {
+        found = false;
+        AUTO_CLOSEDIR DIR *proc = opendir("/proc");
+        for (struct dirent *entry; proc && (entry = readdir(proc));) {
+            pid_t pid = proc_parse_id(entry->d_name);
+            found |= pid > 0 && newcomer_consider(watch, pid);
+        }
+    }
+}
+
+/* The pid that was given last: the last word of /proc/loadavg (proc(5)). */
+static pid_t newest_pid_read(void)
+{
+    char text[128];
+    if (proc_read_file(AT_FDCWD, "/proc/loadavg", text, sizeof text) < 0)
+        return -1;
+    text[strcspn(text, "\n")] = '\0';
+    const char *last = strrchr(text, ' ');
+    return last ? proc_parse_id(last + 1) : -1;
+}
+
+/*
+ * Pids are given in ascending order, so those since the last look are all there is to consider;
+ * each twice, because a pid is given a moment before /proc shows it.
+ */
+static void newcomers_find(struct family_watch *watch)
+{
+    pid_t newest = newest_pid_read(), from = watch->newest_before;
+    if (newest == from)
+        return;
+    watch->newest_before = watch->newest;
+    watch->newest = newest;
+    if (newest < from || newest - from > NEW_PIDS)
+        newcomers_scan(watch);
+    for (pid_t pid = from + 1; pid <= newest && newest - from <= NEW_PIDS; pid++)
+        newcomer_consider(watch, pid);
+}
+
+/* ---- what the kernel tells ---- */
+
+static void notice_take(struct family_watch *watch, const struct process_notice *notice)
+{
+    struct proc_stat stat;
+    struct member *member = members_find(&watch->members, notice->pid);
+    switch (notice->news) {
+    case PROCESS_FORKED:
+        if (watch->follow && !member && members_find(&watch->members, notice->parent))
+            member_join(watch, notice->pid, notice->parent,
+                        stat_read(notice->pid, &stat) < 0 ? NULL : &stat);
+        break;
+    case PROCESS_EXECED:
+        if (!member)
+            break;
+        member_has_execed(member);
+        member_exec(watch, member);
+        break;
+    case PROCESS_EXITED:
+        if (!member)
+            break;
+        member->wait_status = notice->wait_status;
+        if (!member_is_alive(member))
+            member_end(watch, member);
+        break;
+    }
+}
+
+/* What was lost cannot be told, but what came of it can be seen. */
+static void losses_mend(struct family_watch *watch)
+{
+    if (watch->follow)
+        newcomers_scan(watch);
+    for (size_t i = 0; i < watch->members.count; i++)
+        if (member_has_execed(&watch->members.list[i]))
+            member_exec(watch, &watch->members.list[i]);
+}
+
+static void notices_take(struct family_watch *watch)
+{
+    struct process_notice notice;
+    bool lost = false;
+    for (int got; (got = process_events_read(watch->events_fd, &notice)) && !watch->error;) {
+        if (got < 0)
+            lost = true;
+        else
+            notice_take(watch, &notice);
+    }
+    if (lost)
+        losses_mend(watch);
+}
+
+/* ---- the beat ---- */
+
+static void member_check(struct family_watch *watch, struct member *member)
+{
+    cpu_clock_read(member->pid, &member->cpu_ns);
+    if (member->pidfd < 0 && !member_is_alive(member))
+        member_end(watch, member);
+    else if (watch->events_fd < 0 && member_has_execed(member))
+        member_exec(watch, member);
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void beat(struct family_watch *watch, uint64_t now_ns)
+{
+    uint64_t begin_ns = thread_cpu_ns();
+    bool polling = watch->events_fd < 0;
+    if (polling && watch->follow && now_ns >= watch->scan_ns) {
+        newcomers_scan(watch);
+        watch->scan_ns = now_ns + SCAN_NS;
+    } else if (polling && watch->follow) {
+        newcomers_find(watch);
+    }
+    for (size_t i = 0; i < CHECKED && i < watch->members.count; i++) {
+        watch->turn = (watch->turn + 1) % watch->members.count;
+        member_check(watch, &watch->members.list[watch->turn]);
+    }
+    uint64_t gap_ns = COST_FACTOR * (thread_cpu_ns() - begin_ns);
+    uint64_t least_ns = polling ? POLL_NS : EVENTS_BEAT_NS;
+    watch->beat_ns = now_ns + (gap_ns > least_ns ? gap_ns : least_ns);
+}
+
+/* Ends are asked for first and told last: a process that has ended did before whatever the news in
+ * between say. */
+static void gather(struct family_watch *watch, uint64_t now_ns)
+{
+    struct epoll_event fired[FIRED];
+    int count = epoll_wait(watch->epoll_fd, fired, FIRED, 0);
+    if (watch->events_fd >= 0)
+        notices_take(watch);
+    else if (watch->follow && count > 0)
+        newcomers_find(watch);
+    for (int i = 0; i < count; i++) {
+        struct member *member = members_find(&watch->members, (pid_t)fired[i].data.u64);
+        if (member && !member_is_alive(member))
+            member_end(watch, member);
+    }
+    if (now_ns >= watch->beat_ns)
+        beat(watch, now_ns);
+}
+
+/* ---- the interface ---- */
+
+int family_watch_open(bool follow, enum family_method method, struct family_watch **ret,
+                      struct failure *why)
+{
+    CLEANUP(family_watch_closep) struct family_watch *watch = calloc(1, sizeof *watch);
+    if (!watch)
+        return failure_set(why, -ENOMEM, "out of memory");
+    watch->follow = follow;
+    watch->events_fd = method == FAMILY_EVENTS ? process_events_open() : -1;
+    watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (watch->epoll_fd < 0)
+        return failure_set(why, -errno, "cannot watch for processes that begin and end: %s",
+                           strerror(errno));
+    if (watch->events_fd >= 0)
+        epoll_add(watch, watch->events_fd, 0);
+    watch->newest = watch->newest_before = newest_pid_read();
+    *ret = TAKE_PTR(watch);
+    return 0;
+}
+
+int family_watch_add(struct family_watch *watch, pid_t root)
+{
+    struct proc_stat stat;
+    if (members_find(&watch->members, root))
+        return 0;
+    if (stat_read(root, &stat) < 0 || !is_process(root))
+        return -ESRCH;
+    watch->adding = true;
+    member_join(watch, root, stat.parent, &stat);
+    if (watch->follow)
+        newcomers_scan(watch);
+    watch->adding = false;
+    return watch->error;
+}
+
+int family_watch_fd(const struct family_watch *watch)
+{
+    return watch->epoll_fd;
+}
+
+uint64_t family_watch_deadline_ns(const struct family_watch *watch)
+{
+    if (watch->queue_first < watch->queue_count)
+        return 0;
+    return watch->members.count ? watch->beat_ns : UINT64_MAX;
+}
+
+int family_watch_next(struct family_watch *watch, uint64_t now_ns, struct family_event *ret)
+{
+    if (watch->queue_first == watch->queue_count)
+        gather(watch, now_ns);
+    if (watch->error)
+        return watch->error;
+    if (watch->queue_first == watch->queue_count)
+        return 0;
+    *ret = watch->queue[watch->queue_first++];
+    return 1;
+}
+
+size_t family_watch_count(const struct family_watch *watch)
+{
+    return watch->members.count;
+}
+
+enum family_method family_watch_method(const struct family_watch *watch)
+{
+    return watch->events_fd >= 0 ? FAMILY_EVENTS : FAMILY_POLLING;
+}
