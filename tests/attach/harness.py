@@ -73,6 +73,10 @@ class Interpreter:
     def outer(self, path):
         return (self.root or "") + path
 
+    def inner_of(self, path):
+        """The other way round than outer()."""
+        return path[len(self.root or ""):]
+
     def ask(self, expression):
         """The value of an expression in this interpreter (sys, sysconfig and os are imported)."""
         code = "import json, os, sys, sysconfig; print(json.dumps(%s))" % expression
@@ -423,7 +427,7 @@ class AttachTest(unittest.TestCase):
         if frame["kind"] == "py":
             self.assertIs(type(frame["name"]), str)
             self.assertIs(type(frame["file"]), str)
-            self.assertIs(type(frame["line"]), int)
+            self.assertIn(type(frame["line"]), (int, type(None)))
             self.assertIs(type(frame.get("column", 1)), int)
 
     def thread_of(self, dump, tid, interpreter=None):

@@ -119,7 +119,8 @@ class NoTarget(harness.AttachTest):
             shell = target.pid
             self.assertNotEqual(target.descend(), shell)
             answer = run_attach("dump", "--pid", shell)
-            self.refuse(answer, OWN_FAILURE, shell, r"\bsh\b", r"\b%d\b" % target.pid)
+            binary = os.path.basename(os.readlink("/proc/%d/exe" % shell))
+            self.refuse(answer, OWN_FAILURE, shell, binary, r"\b%d\b" % target.pid)
             self.check_truth(target, self.dump(target))
 
     def test_launcher_of_a_launcher(self):
@@ -202,9 +203,13 @@ class Denied(harness.AttachTest):
             self.check_truth(target, dump)
 
     def test_seccomp(self):
+        """Without process_vm_readv and ptrace: what stands still can be read by other means."""
+        filtered = [sys.executable, os.path.join(harness.PROGRAMS, "without_calls.py")]
         with Target("stacks.py", "plain") as target:
-            filtered = [sys.executable, os.path.join(harness.PROGRAMS, "without_calls.py")]
-            answer = run_attach("dump", "--pid", target.pid, prefix=filtered)
+            target.wait_in(target.pid, "read")
+            self.check_truth(target, self.dump(target, prefix=filtered))
+        with Target("threads.py", "spinning") as target:
+            answer = run_attach("dump", "--pid", target.pid, "--native", prefix=filtered)
             self.refuse(answer, OWN_FAILURE, target.pid, "seccomp")
 
     def test_yama(self):
@@ -318,7 +323,7 @@ class Stopped(harness.AttachTest):
                 )
                 self.assertEqual(thread["state"], "stopped")
                 self.assertIn("spin", [frame["name"] for frame in thread["frames"]])
-                self.assertTrue(target.is_stopped())
+                harness.until(target.is_stopped, "a thread that goes back to its stop")
             target.go_on()
 
     def test_signals_are_not_lost(self):
@@ -341,7 +346,7 @@ class Output(harness.AttachTest):
         with Target("stacks.py", "plain") as target, open("/dev/full", "wb") as full:
             for options in ((), ("--json",)):
                 answer = run_attach("dump", "--pid", target.pid, *options, stdout=full)
-                self.refuse(answer, OWN_FAILURE, "no space|write|full")
+                self.refuse(answer, OWN_FAILURE, "no space|writ|full")
 
     def test_reader_that_went_away(self):
         """A closed pipe is no reason to shout, nor to leave the target stopped."""
@@ -357,7 +362,7 @@ class Output(harness.AttachTest):
         with Target("stacks.py", "plain") as target:
             answer = run_attach("-c", 'exec "$0" dump --pid %d >&-' % target.pid,
                                 harness.SCALENE_ATTACH, program="sh")
-            self.refuse(answer, OWN_FAILURE, "write")
+            self.refuse(answer, OWN_FAILURE, "writ")
 
 
 if __name__ == "__main__":

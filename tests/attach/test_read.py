@@ -313,12 +313,15 @@ class Gil(harness.AttachTest):
             target.wait_in(tids[names["holder"]], "poll", "ppoll")
             for name in ("first", "second"):
                 target.wait_in(tids[names[name]], "futex")
-            threads = self.states(target)
-            self.assertTrue(threads["holder"]["holds_gil"])
-            self.assertEqual(threads["holder"]["state"], "io")
-            for name in ("first", "second"):
-                self.assertFalse(threads[name]["holds_gil"])
-                self.assertEqual(threads[name]["state"], "gil", name)
+            states = []
+            for _ in range(5):  # CPython looks up from its wait every 5 ms
+                threads = self.states(target)
+                self.assertTrue(threads["holder"]["holds_gil"])
+                self.assertEqual(threads["holder"]["state"], "io")
+                for name in ("first", "second"):
+                    self.assertFalse(threads[name]["holds_gil"])
+                    states.append(threads[name]["state"])
+            self.assertGreaterEqual(states.count("gil"), 8, states)
 
 
 class States(harness.AttachTest):
