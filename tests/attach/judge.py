@@ -7,6 +7,8 @@ import os
 import re
 import statistics
 
+BATCHES = 64  # as in oracle.c
+
 
 class Grammar:
     """The stacks that a program can have: functions, their lines, and who is called from which line."""
@@ -19,7 +21,6 @@ class Grammar:
         for path in paths:
             with open(path) as file:
                 self.read(os.path.basename(path), file.read())
-        self.reasons = {}
 
     def read(self, file, text):
         tree = ast.parse(text)
@@ -40,6 +41,14 @@ class Grammar:
         within = {line for function in functions for line in self.lines[file, function.name]}
         self.lines[file, "<module>"] = set(range(1, len(source) + 1)) - within
         self.roots.add((file, "<module>"))
+
+    def call_sites(self, function, callee):
+        return {
+            line
+            for (file, name), lines in self.lines.items()
+            for line in lines
+            if name == function and callee in self.calls.get((file, line), ())
+        }
 
     def original(self, frame):
         """Copied code is named after its template and a number, in a file of that name, as many lines further down
@@ -94,11 +103,11 @@ class Harvest:
         faults = [(count, grammar.fault(stack)) for count, _, stack in self.stacks]
         return [(count, fault) for count, fault in faults if fault]
 
-    def batches_with(self, grammar, name):
-        """By batch: how many samples have that function on their stack."""
-        sums = [0] * len(self.stacks[0][1])
+    def batches(self, chosen):
+        """By batch: how many samples have a frame that is chosen."""
+        sums = [0] * BATCHES
         for _, batches, stack in self.stacks:
-            if any((grammar.original(frame) or frame)[0] == name for frame in stack):
+            if any(map(chosen, stack)):
                 sums = [a + b for a, b in zip(sums, batches)]
         return sums
 
@@ -132,15 +141,42 @@ class Share:
             self.name, self.share, self.true_share, self.deviation, self.error)
 
 
-def shares(harvest, grammar, totals, twins):
-    """Each block's by the time that it took, each twin's by construction."""
-    blocks = {name: harvest.batches_with(grammar, name) for name in totals}
-    whole = [sum(column) for column in zip(*blocks.values())]
-    found = [
-        Share(name, blocks[name], whole, time / sum(totals.values()))
-        for name, time in totals.items()
+def columns_sum(rows):
+    return [sum(column) for column in zip(*rows)]
+
+
+def block_shares(harvest, times):
+    """Each block's, by the time that it took."""
+    found = {
+        name: harvest.batches(lambda frame, name=name: frame[0] == name) for name in times
+    }
+    whole = columns_sum(found.values())
+    total = sum(seconds for seconds, _ in times.values())
+    return [
+        Share(name, found[name], whole, seconds / total) for name, (seconds, _) in times.items()
     ]
-    for one, other in twins:
-        part, rest = harvest.batches_with(grammar, one), harvest.batches_with(grammar, other)
-        found.append(Share("%s/%s" % (one, other), part, [a + b for a, b in zip(part, rest)], 0.5))
+
+
+def cost(times, block):
+    """Seconds that one call from that block takes, without the loop around it."""
+    (seconds, units), (loop_seconds, loop_units) = times[block], times["block_loop"]
+    return seconds / units - loop_seconds / loop_units
+
+
+def part_shares(harvest, grammar, parts, times):
+    """Each adversary's in a mixed block, by the time that it takes alone: all samples at the line that calls it."""
+    found = []
+    for block, chains in parts.items():
+        rows = {}
+        for name in chains:
+            lines = grammar.call_sites(block, name)
+            rows[name] = harvest.batches(
+                lambda frame, lines=lines: frame[0] == block and frame[2] in lines
+            )
+        costs = {name: cost(times, alone) for name, alone in chains.items()}
+        whole = columns_sum(rows.values())
+        # the shares of a block's parts have one sum, so the last tells nothing new
+        for name in list(chains)[:-1]:
+            true_share = costs[name] / sum(costs.values())
+            found.append(Share("%s in %s" % (name, block), rows[name], whole, true_share))
     return found

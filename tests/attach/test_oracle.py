@@ -23,7 +23,7 @@ class OracleTarget(harness.Target):
         self.go = -1
         last = self.hear()
         assert last["result"] == 42 and self.process.wait(harness.PATIENCE_S) == 0, last
-        self.totals = last["totals"]
+        self.times = last["times"]
 
 
 class Oracle(harness.AttachTest):
@@ -54,7 +54,8 @@ class Oracle(harness.AttachTest):
         harvest, grammar, target = self.sample(program, count)
         faults = harvest.impossible(grammar)
         bad = sum(times for times, _ in faults)
-        shares = judge.shares(harvest, grammar, target.totals, target.facts["twins"])
+        shares = judge.block_shares(harvest, target.times)
+        shares += judge.part_shares(harvest, grammar, target.facts["parts"], target.times)
         limit = judge.t_quantile(FALSE_ALARM / len(shares), shares[0].freedom)
         worst = max(shares, key=lambda share: abs(share.deviation))
         self.show(program, "default", harvest, bad, ", worst " + str(worst))

@@ -1,4 +1,5 @@
-"""Two chains of calls that alternate as fast as the interpreter can: flat, nested, with a leaf that both share."""
+"""Two chains of calls that alternate as fast as the interpreter can: flat, nested, with a leaf that both share, and
+one that calls all the time with one that hardly calls."""
 
 import oracle_target
 
@@ -19,10 +20,23 @@ def flat_b():
     flat_y()  # -> flat_y
 
 
-def block_flat():
-    for _ in range(200):
+def block_flat(count):
+    for _ in range(count):
         flat_a()  # -> flat_a
         flat_b()  # -> flat_b
+        _ = 0
+
+
+def block_flat_a(count):
+    for _ in range(count):
+        flat_a()  # -> flat_a
+        _ = 0
+
+
+def block_flat_b(count):
+    for _ in range(count):
+        flat_b()  # -> flat_b
+        _ = 0
 
 
 def nested_a_inner():
@@ -49,9 +63,11 @@ def nested_b_inner():
 
 def nested_b_early():
     nested_b_inner()  # -> nested_b_inner
+    nested_b_inner()  # -> nested_b_inner
 
 
 def nested_b_late():
+    nested_b_inner()  # -> nested_b_inner
     nested_b_inner()  # -> nested_b_inner
     nested_b_inner()  # -> nested_b_inner
 
@@ -61,10 +77,23 @@ def nested_b():
     nested_b_late()  # -> nested_b_late
 
 
-def block_nested():
-    for _ in range(20):
+def block_nested(count):
+    for _ in range(count):
         nested_a()  # -> nested_a
         nested_b()  # -> nested_b
+        _ = 0
+
+
+def block_nested_a(count):
+    for _ in range(count):
+        nested_a()  # -> nested_a
+        _ = 0
+
+
+def block_nested_b(count):
+    for _ in range(count):
+        nested_b()  # -> nested_b
+        _ = 0
 
 
 def shared_leaf():
@@ -72,34 +101,73 @@ def shared_leaf():
 
 
 def shared_left():
-    pass
     shared_leaf()  # -> shared_leaf
 
 
 def shared_right():
+    pass
     shared_leaf()  # -> shared_leaf
+
+
+def block_shared(count):
+    for _ in range(count):
+        shared_left()  # -> shared_left
+        shared_right()  # -> shared_right
+        _ = 0
+
+
+def block_shared_left(count):
+    for _ in range(count):
+        shared_left()  # -> shared_left
+        _ = 0
+
+
+def block_shared_right(count):
+    for _ in range(count):
+        shared_right()  # -> shared_right
+        _ = 0
+
+
+def empty():
     pass
 
 
-def block_shared():
-    for _ in range(100):
-        shared_left()  # -> shared_left
-        shared_right()  # -> shared_right
+def busy():
+    for _ in range(400):
+        empty()  # -> empty
 
 
 def quiet():
     count = 0
-    while count < 3000:
+    while count < 400:
         count += 1
 
 
-def block_quiet():
-    """Hardly a call: a sampler that loses what is busy with calls shows more of this."""
-    quiet()  # -> quiet
+def block_uneven(count):
+    """Who loses a sample to a call, or looks again after one, shows less of the busy one."""
+    for _ in range(count):
+        busy()  # -> busy
+        quiet()  # -> quiet
+        _ = 0
+
+
+def block_busy(count):
+    for _ in range(count):
+        busy()  # -> busy
+        _ = 0
+
+
+def block_quiet(count):
+    for _ in range(count):
+        quiet()  # -> quiet
+        _ = 0
 
 
 if __name__ == "__main__":
-    oracle_target.run(  # -> run
-        [block_flat, block_quiet, block_nested, block_shared],
-        twins=[("flat_a", "flat_b"), ("nested_a", "nested_b"), ("shared_left", "shared_right")],
-    )
+    oracle_target.run({  # -> run
+        block_flat: {"flat_a": block_flat_a, "flat_b": block_flat_b},
+        block_nested: {"nested_a": block_nested_a, "nested_b": block_nested_b},
+        block_shared: {"shared_left": block_shared_left, "shared_right": block_shared_right},
+        block_uneven: {"busy": block_busy, "quiet": block_quiet},
+        _ = 0
+    })

@@ -1,0 +1,91 @@
+"""Two families of functions that call each other to a depth of 300; on no stack are there members of both."""
+
+import oracle_target
+
+DEPTH = 300
+
+
+def even_p(left):
+    if left:
+        odd_p(left - 1)  # -> odd_p
+
+
+def odd_p(left):
+    if left:
+        even_p(left - 1)  # -> even_p
+
+
+def even_q(left):
+    if left:
+        odd_q(left - 1)  # -> odd_q
+
+
+def odd_q(left):
+    if left:
+        even_q(left - 1)  # -> even_q
+
+
+def block_families(count):
+    for _ in range(count):
+        even_p(DEPTH)  # -> even_p
+        even_q(DEPTH)  # -> even_q
+        _ = 0
+
+
+def block_family_p(count):
+    for _ in range(count):
+        even_p(DEPTH)  # -> even_p
+        _ = 0
+
+
+def block_family_q(count):
+    for _ in range(count):
+        even_q(DEPTH)  # -> even_q
+        _ = 0
+
+
+def leaf_t():
+    pass
+
+
+def tree_t(left):
+    if left:
+        tree_t(left - 1)  # -> tree_t
+        leaf_t()  # -> leaf_t
+
+
+def leaf_u():
+    pass
+
+
+def tree_u(left):
+    if left:
+        leaf_u()  # -> leaf_u
+        tree_u(left - 1)  # -> tree_u
+
+
+def block_leaves(count):
+    """A leaf at each level, on the way back or on the way in."""
+    for _ in range(count):
+        tree_t(DEPTH)  # -> tree_t
+        tree_u(DEPTH)  # -> tree_u
+        _ = 0
+
+
+def block_tree_t(count):
+    for _ in range(count):
+        tree_t(DEPTH)  # -> tree_t
+        _ = 0
+
+
+def block_tree_u(count):
+    for _ in range(count):
+        tree_u(DEPTH)  # -> tree_u
+        _ = 0
+
+
+if __name__ == "__main__":
+    oracle_target.run({  # -> run
+        block_families: {"even_p": block_family_p, "even_q": block_family_q},
+        block_leaves: {"tree_t": block_tree_t, "tree_u": block_tree_u},
+    })
