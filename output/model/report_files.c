@@ -183,14 +183,14 @@ static int tallies_write(struct report *report, const struct profile *profile,
 
 /* ---- files ---- */
 
-/* What may have changed under the program's feet. */
+/* What may have changed under the program's feet. A name like <string> promises no source. */
 static int note_source(struct report *report, const struct source_file *source, size_t line_count,
                        int last_line)
 {
     bool changed = source->modified_s > report->start_time_absolute;
-    if (!source->has_source)
+    if (!source->has_source && source->path[0] != '<')
         return report_add_note(report, "the source of %s cannot be read", source->path);
-    if (changed || (size_t)last_line > line_count)
+    if (source->has_source && (changed || (size_t)last_line > line_count))
         return report_add_note(report, "%s has changed: its lines may not be those that ran",
                                source->path);
     return 0;

@@ -1,7 +1,6 @@
 #include "output/model/report_build.h"
 
-#include "output/model/array.h"
-
+#include <stdio.h>
 #include <string.h>
 
 static int hidden_is_less(const void *a, const void *b)
@@ -56,30 +55,30 @@ static int note_stacks(struct report *report, const struct profile *profile)
     const struct stack_table *table = &profile->combined;
     if (!table->dropped_stacks)
         return 0;
-    return report_add_note(report,
-                           "%llu stacks with %llu samples are left out of the list of stacks, "
-                           "which holds the %zu seen most often",
-                           (unsigned long long)table->dropped_stacks,
-                           (unsigned long long)table->dropped_hits, table->stack_count);
+    return report_add_note(
+        report, "left out: %llu of the stacks, those seen least often, with %llu samples",
+        (unsigned long long)table->dropped_stacks, (unsigned long long)table->dropped_hits);
+}
+
+static int note_count(struct report *report, uint64_t count, const char *what)
+{
+    if (!count)
+        return 0;
+    return report_add_note(report, "left out: %llu %s", (unsigned long long)count, what);
 }
 
 static int note_gaps(struct report *report, const struct report_gaps *gaps)
 {
-    int error = 0;
-    if (gaps->small_files)
-        error = report_add_note(report, "%zu files below the thresholds, with %.3g s, are left out",
-                                gaps->small_files, gaps->small_files_s);
-    if (!error && gaps->runs)
-        error = report_add_note(report, "%zu entries are left out of the timeline", gaps->runs);
-    if (!error && gaps->threads)
-        error = report_add_note(report, "%zu threads are left out of the list of threads",
-                                gaps->threads);
-    if (!error && gaps->far_lines)
-        error = report_add_note(report,
-                                "%llu samples were on lines after line %d of their file, "
-                                "which are left out",
-                                (unsigned long long)gaps->far_lines, FAR_LINES_MAX);
-    return error;
+    char small[128], far[128];
+    snprintf(small, sizeof small, "of the files, which are below the thresholds and have %.3g s",
+             gaps->small_files_s);
+    snprintf(far, sizeof far, "samples on lines after line %d of their file", FAR_LINES_MAX);
+    int error = note_count(report, gaps->small_files, small);
+    if (!error)
+        error = note_count(report, gaps->runs, "entries of the timeline");
+    if (!error)
+        error = note_count(report, gaps->threads, "of the threads");
+    return error ? error : note_count(report, gaps->far_lines, far);
 }
 
 int report_add_notes(struct report *report, const struct profile *profile,
