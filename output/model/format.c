@@ -1,5 +1,6 @@
 #include "output/model/format.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,35 +21,59 @@ static __attribute__((format(printf, 2, 3))) void put(struct out *out, const cha
     out->length += length > 0 ? (size_t)length : 0;
 }
 
+/* What lies in the middle goes up, as in the page's toFixed, and not to the even digit as in
+ * printf. */
+static void put_fixed(struct out *out, int digits, double value)
+{
+    put(out, "%.*f", digits, nextafter(value, INFINITY));
+}
+
 /* Three digits where they say something: 1.23, 12.3, 123. The limits are where rounding adds a
  * digit. */
 static void put_three(struct out *out, double value)
 {
-    put(out, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+    put_fixed(out, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+}
+
+/* One digit behind the point, and never so few that it looks like nothing. */
+static void put_tenths(struct out *out, double value, const char *unit)
+{
+    if (value > 0 && value < 0.05)
+        put(out, "<0.1%s", unit);
+    if (value == 0 || (value > 0 && value < 0.05))
+        return;
+    put_fixed(out, 1, value);
+    put(out, "%s", unit);
 }
 
 static void put_percent(struct out *out, double percent)
 {
-    if (percent > 0 && percent < 0.05)
-        put(out, "<0.1%%");
-    else if (percent >= 99.95)
-        put(out, "%.0f%%", percent);
-    else if (percent > 0)
-        put(out, "%.1f%%", percent);
+    if (percent < 99.95) {
+        put_tenths(out, percent, "%");
+        return;
+    }
+    put_fixed(out, 0, percent);
+    put(out, "%%");
 }
 
 static void put_points(struct out *out, double points)
 {
-    if (points > 0)
-        put(out, "±%.1f", points < 0.1 ? 0.1 : points);
+    if (points <= 0)
+        return;
+    put(out, "±");
+    put_fixed(out, 1, points < 0.1 ? 0.1 : points);
 }
 
 static void put_fraction(struct out *out, double fraction)
 {
-    if (fraction > 0 && fraction < 0.005)
+    if (fraction <= 0)
+        return;
+    if (fraction < 0.005) {
         put(out, "<1%%");
-    else if (fraction > 0)
-        put(out, "%.0f%%", 100 * fraction);
+        return;
+    }
+    put_fixed(out, 0, 100 * fraction);
+    put(out, "%%");
 }
 
 static void put_seconds(struct out *out, double seconds)
@@ -65,7 +90,8 @@ static void put_seconds(struct out *out, double seconds)
         put_three(out, 1e3 * seconds);
         put(out, "ms");
     } else {
-        put(out, "%.0fus", seconds < 1e-6 ? 1 : 1e6 * seconds);
+        put_fixed(out, 0, seconds < 1e-6 ? 1 : 1e6 * seconds);
+        put(out, "us");
     }
 }
 
@@ -79,7 +105,7 @@ static void put_megabytes(struct out *out, double megabytes)
     for (; amount >= 999.5 && units[unit + 1]; unit++)
         amount /= 1024;
     if (unit == 0)
-        put(out, "%.0f", amount < 1 ? 1 : amount);
+        put_fixed(out, 0, amount < 1 ? 1 : amount);
     else
         put_three(out, amount);
     put(out, "%c", units[unit]);
@@ -94,8 +120,7 @@ static void put_rate(struct out *out, double megabytes)
 
 static void put_number(struct out *out, double number)
 {
-    if (number != 0)
-        put(out, "%.1f", number);
+    put_tenths(out, number, "");
 }
 
 static void put_count(struct out *out, int64_t count)
@@ -174,7 +199,11 @@ static void put_native(struct out *out, const struct native_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct native_share *share = &list->items[i];
-        put(out, "%s%s (%s) ", i ? ", " : "", share->symbol, file_name(share->module));
+        const char *module = file_name(share->module);
+        if (*share->symbol)
+            put(out, "%s%s (%s) ", i ? ", " : "", share->symbol, module);
+        else
+            put(out, "%s%s ", i ? ", " : "", module);
         put_seconds(out, share->seconds);
     }
 }
