@@ -21,11 +21,18 @@ static __attribute__((format(printf, 2, 3))) void put(struct out *out, const cha
     out->length += length > 0 ? (size_t)length : 0;
 }
 
-/* What lies in the middle goes up, as in the page's toFixed, and not to the even digit as in
- * printf. */
+/* Exactly in the middle between two texts of so many digits? Multiplied without rounding. */
+static bool is_middle(double value, int digits)
+{
+    static const double halves[] = { 2, 20, 200 };
+    double nearest = rint(value * halves[digits]);
+    return fma(value, halves[digits], -nearest) == 0 && fmod(nearest, 2) == 1;
+}
+
+/* The middle goes up, as in the page's toFixed, and not to the even digit as in printf. */
 static void put_fixed(struct out *out, int digits, double value)
 {
-    put(out, "%.*f", digits, nextafter(value, INFINITY));
+    put(out, "%.*f", digits, is_middle(value, digits) ? nextafter(value, INFINITY) : value);
 }
 
 /* Three digits where they say something: 1.23, 12.3, 123. The limits are where rounding adds a
@@ -38,12 +45,12 @@ static void put_three(struct out *out, double value)
 /* One digit behind the point, and never so few that it looks like nothing. */
 static void put_tenths(struct out *out, double value, const char *unit)
 {
-    if (value > 0 && value < 0.05)
+    if (value > 0 && value < 0.05) {
         put(out, "<0.1%s", unit);
-    if (value == 0 || (value > 0 && value < 0.05))
-        return;
-    put_fixed(out, 1, value);
-    put(out, "%s", unit);
+    } else if (value != 0) {
+        put_fixed(out, 1, value);
+        put(out, "%s", unit);
+    }
 }
 
 static void put_percent(struct out *out, double percent)
