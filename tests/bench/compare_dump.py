@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""How long `scalene-attach dump` takes on a target that nobody has looked at yet, beside `py-spy dump` on
+another such target: pairs by turns in one run, medians and their ratio. Environment as in
+tests/attach/harness.py; py-spy is that of PATH, or one that pip puts into the cache folder once."""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "attach"))
+
+import harness
+
+PAIRS = 21
+
+
+class Unavailable(Exception):
+    """Why there is no py-spy here."""
+
+
+def find_py_spy():
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    folder = os.path.join(cache, "scalene-attach", "py-spy")
+    places = os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]
+    if not shutil.which("py-spy", path=places):
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, "py-spy"]
+        installed = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if installed.returncode != 0:
+            words = installed.stderr.decode().strip().splitlines() or ["it failed"]
+            raise Unavailable("no py-spy: pip says " + words[-1])
+    return shutil.which("py-spy", path=places)
+
+
+def measure(command, interpreter):
+    """Seconds that the command takes for a fresh target of a few threads."""
+    with harness.Target("threads.py", "many", "4", interpreter=interpreter) as target:
+        begin = time.perf_counter()
+        done = subprocess.run([*command, "dump", "--pid", str(target.pid)],
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        taken = time.perf_counter() - begin
+    if done.returncode != 0 or done.stdout.count(b"stay") != 4:
+        raise AssertionError("%s: %r %r" % (command, done.stdout, done.stderr))
+    return taken
+
+
+def compare(interpreter, py_spy, pairs=PAIRS):
+    """(median of ours, median of py-spy's), in seconds."""
+    commands = {"ours": [harness.SCALENE_ATTACH], "py-spy": [py_spy]}
+    taken = {name: [] for name in commands}
+    for pair in range(pairs):
+        order = sorted(commands, reverse=pair % 2 == 1)
+        for name in order:
+            taken[name].append(measure(commands[name], interpreter))
+    return tuple(statistics.median(taken[name]) for name in ("ours", "py-spy"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=PAIRS)
+    options = parser.parse_args()
+    harness.enter_own_mounts()
+    try:
+        py_spy = find_py_spy()
+    except Unavailable as reason:
+        sys.exit(str(reason))
+    for interpreter in harness.interpreters():
+        if (3, 8) <= interpreter.version and not interpreter.free_threaded:
+            if interpreter.root:
+                harness.mount_into(interpreter.root)
+            ours, theirs = compare(interpreter, py_spy, options.pairs)
+            print("%s: %.1f ms, py-spy %.1f ms, ratio %.2f"
+                  % (interpreter, ours * 1e3, theirs * 1e3, ours / theirs), flush=True)
+
+
+if __name__ == "__main__":
+    main()
