@@ -172,7 +172,21 @@ static int type_check(struct code_cache *cache, struct remote *source, remote_ad
     return 0;
 }
 
-/* The interpreter's own trampolines are code objects without any names. */
+/* The interpreter's own trampolines have no names, or one text for both and a line table that says "none" (0 or 1
+ * byte: _Py_InitCleanup in Python/specialize.c of 3.12 and 3.13). */
+static bool is_trampoline(const struct py_layout *layout, struct remote *source, const uint8_t *head)
+{
+    remote_addr name = head_word(layout, head, layout->code.name);
+    remote_addr filename = head_word(layout, head, layout->code.filename);
+    remote_addr lines = head_word(layout, head, layout->code.line_table);
+    uint64_t length = UINT64_MAX;
+    if (!name || !filename)
+        return true;
+    return name == filename &&
+           remote_read(source, lines + offset_of(layout->bytes.length), &length, 8) == 0 &&
+           length <= 1;
+}
+
 static int texts_read(struct code_cache *cache, struct remote *source, const uint8_t *head,
                       struct code_entry *entry)
 {
@@ -184,7 +198,7 @@ static int texts_read(struct code_cache *cache, struct remote *source, const uin
     AUTO_FREE char *name_text = NULL;
     AUTO_FREE char *filename_text = NULL;
 
-    if (!name || !filename) {
+    if (is_trampoline(layout, source, head)) {
         entry->internal = true;
         return 0;
     }

@@ -39,6 +39,9 @@ static int head_read(struct walk *walk)
                                       layout->thread.size, &error);
     if (!state)
         return error;
+    /* a thread that ended leaves its state to one that begins */
+    if (field_u64(state, layout->thread.ident) != walk->thread->ident)
+        return -ESRCH;
     if (offset_present(layout->thread.cframe))
         walk->cframe = field_address(state, layout->thread.cframe);
     if (offset_present(layout->thread.frame)) {

@@ -130,6 +130,23 @@ static void threads_reverse(struct python *python, size_t first)
     }
 }
 
+/*
+ * A thread state that has not begun bears no id, or, before 3.12, that of the thread that made it: it is nobody's yet.
+ */
+static void unborn_drop(struct python *python, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < python->thread_count; i++) {
+        uint64_t ident = python->threads[i].ident;
+        bool known = ident == 0;
+        for (size_t j = first; j < kept && !known; j++)
+            known = python->threads[j].ident == ident;
+        if (!known)
+            python->threads[kept++] = python->threads[i];
+    }
+    python->thread_count = kept;
+}
+
 static int threads_walk(struct python *python, struct remote *memory,
                         const struct interpreter *interpreter, uint64_t main_id)
 {
@@ -156,6 +173,7 @@ static int threads_walk(struct python *python, struct remote *memory,
         at = field_address(state, layout->thread.next);
     }
     threads_reverse(python, first);
+    unborn_drop(python, first);
     return 0;
 }
 

@@ -25,6 +25,7 @@ struct thread_slot {
     remote_addr state;
     uint64_t ident;
     pid_t tid; /* 0: not known */
+    char comm[16];
     struct view *view;
     struct thread_probe probe;
     bool probe_open, seen;
@@ -186,8 +187,10 @@ static int slot_fill(struct stack_reader *reader, const struct py_thread *thread
 {
     *slot = (struct thread_slot){ .state = thread->state, .ident = thread->ident };
     const struct os_thread *os_thread = os_thread_find(reader, thread->native_id);
-    if (os_thread)
+    if (os_thread) {
         slot->tid = os_thread->tid;
+        memcpy(slot->comm, os_thread->comm, sizeof slot->comm);
+    }
     if (slot->tid)
         slot->probe_open = thread_probe_open(reader->process, slot->tid, &slot->probe) == 0;
     return view_new(&slot->view);
@@ -271,13 +274,22 @@ uint64_t stack_reader_generation(const struct stack_reader *reader)
     return reader->generation;
 }
 
+/* What threading calls the thread, else what the kernel does. */
+static const char *thread_name(const struct stack_reader *reader, size_t index)
+{
+    const struct thread_slot *slot = &reader->slots[index];
+    if (reader->threads[index].name)
+        return reader->threads[index].name;
+    return *slot->comm ? slot->comm : NULL;
+}
+
 void stack_reader_describe(const struct stack_reader *reader, size_t index, struct thread_event *ret)
 {
     const struct py_thread *thread = &reader->threads[index];
     *ret = (struct thread_event){
         .tid = reader->slots[index].tid,
         .ident = thread->ident,
-        .name = thread->name,
+        .name = thread_name(reader, index),
         .interpreter = thread->interpreter_id,
     };
 }
@@ -364,6 +376,10 @@ static int read_paused(struct reading *reading)
     int error = thread_pause(reading->slot->tid, &pause);
     if (error)
         return error;
+    /* who had to be put on a CPU to stand still was waiting for one */
+    if (!reading->wait.off_cpu && reading->slot->probe_open &&
+        thread_probe_turns(&reading->slot->probe) != reading->wait.turns)
+        reading->wait.state = THREAD_WAIT_CPU;
     error = stack_look(reading, MOMENT_STILL);
     if (!error && reading->native && thread_read_registers(&pause, &reading->image.registers) == 0)
         image_copy(reading, reading->image.registers.sp);
@@ -423,6 +439,7 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
         return count;
     event->frame_count = (size_t)count;
     event->holds_gil = reading->stack.holds_gil;
+    event->state = state_of(reading);
     event->cpu = cpu_kind_find(&(struct cpu_look){
         .stack = &reading->stack,
         .native = input.native,
@@ -493,7 +510,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
     *ret = (struct thread_event){
         .tid = reading.slot->tid,
         .ident = thread->ident,
-        .name = thread->name,
+        .name = thread_name(reader, index),
         .interpreter = thread->interpreter_id,
         .state = state_of(&reading),
     };

@@ -36,3 +36,6 @@ struct thread_probe {
 int thread_probe_open(const struct process *process, pid_t tid, struct thread_probe *ret);
 void thread_probe_close(struct thread_probe *probe);
 int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret);
+
+/* Only how often it was put on a CPU; 0 when that cannot be told. */
+uint64_t thread_probe_turns(const struct thread_probe *probe);

@@ -354,9 +354,13 @@ class States(harness.AttachTest):
     def test_running(self):
         with Target("threads.py", "spinning") as target:
             tid = target.tids()[target.facts["tids"]["spinner"]]
-            seen = {self.thread_of(self.dump(target), tid)["state"] for _ in range(10)}
-            self.assertLessEqual(seen, {"running", "cpu"})
-            self.assertIn("running", seen)
+            state = None
+            for _ in range(200):  # a crowded machine lets it wait for a core now and then
+                state = self.thread_of(self.dump(target), tid)["state"]
+                self.assertIn(state, {"running", "cpu"})
+                if state == "running":
+                    break
+            self.assertEqual(state, "running")
 
     def test_waiting_for_a_core(self):
         """Three threads that need no GIL on one core: at least two of them wait for it."""
