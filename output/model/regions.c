@@ -152,22 +152,13 @@ static bool decorators_profile(const struct text_list *decorators)
     return false;
 }
 
-/* The definition that a block stands in, not counting itself; -1: none. */
-static int32_t block_find_owner(const struct source_blocks *blocks, int32_t block)
-{
-    do {
-        block = blocks->items[block].parent;
-    } while (block != BLOCK_NONE && blocks->items[block].definition < 0);
-    return block == BLOCK_NONE ? -1 : blocks->items[block].definition;
-}
-
 /* Owners come first, so theirs is known. */
 static const char *name_qualify(struct arena *arena, const struct source_blocks *blocks,
                                 const char **names, size_t index)
 {
     const struct source_definition *definition = &blocks->definitions[index];
-    int32_t owner = block_find_owner(blocks, definition->block);
-    if (owner < 0 || strlen(names[owner]) > QUALIFIER_LIMIT)
+    int32_t owner = blocks->items[definition->block].owner;
+    if (owner < 0 || definition->is_global || strlen(names[owner]) > QUALIFIER_LIMIT)
         return definition->name;
 
     int32_t owner_block = blocks->definitions[owner].block;

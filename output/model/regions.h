@@ -17,16 +17,16 @@ struct line_range {
 };
 
 struct line_regions {
-    struct line_range region;   /* innermost for or while, else def, else class, else the line */
-    struct line_range loop;     /* outermost loop, else the block that the line heads, else the line */
+    struct line_range region; /* innermost for or while, else def, else class, else the line */
+    struct line_range loop; /* outermost loop, else the block that the line heads, else the line */
     struct line_range function; /* innermost def, async def or class; may be none */
 };
 
 struct source_function {
-    const char *qualified_name; /* as co_qualname of 3.11 and later; `global` names are not minded */
+    const char *qualified_name; /* as co_qualname of 3.11 and later */
     const char *name;
-    struct line_range lines; /* from the line with `def` */
-    uint32_t first_line;     /* as co_firstlineno: that of the first decorator, if any */
+    struct line_range lines;     /* from the line with `def` */
+    uint32_t first_line;         /* as co_firstlineno: that of the first decorator, if any */
     struct text_list decorators; /* as written, without @ */
     bool is_coroutine;           /* async def */
     bool is_profiled;            /* has @profile, or one of a module named scalene… */

@@ -1,10 +1,9 @@
 #include "output/model/source_blocks.h"
 
+#include "output/model/source_parser.h"
+
 #include <errno.h>
 #include <string.h>
-#include <tree_sitter/api.h>
-
-const TSLanguage *tree_sitter_python(void);
 
 enum symbol_kind {
     SYMBOL_OTHER, /* expressions, clauses, punctuation */
@@ -16,6 +15,7 @@ enum symbol_kind {
     SYMBOL_DEF,
     SYMBOL_CLASS,
     SYMBOL_IMPORT,
+    SYMBOL_GLOBAL,
     SYMBOL_DECORATED,
     SYMBOL_DECORATOR,
     SYMBOL_BLANK, /* no part of any statement, wherever it stands */
@@ -31,7 +31,7 @@ static const struct {
     { "delete_statement", SYMBOL_STATEMENT },
     { "exec_statement", SYMBOL_STATEMENT },
     { "expression_statement", SYMBOL_STATEMENT },
-    { "global_statement", SYMBOL_STATEMENT },
+    { "global_statement", SYMBOL_GLOBAL },
     { "match_statement", SYMBOL_STATEMENT },
     { "nonlocal_statement", SYMBOL_STATEMENT },
     { "pass_statement", SYMBOL_STATEMENT },
@@ -56,7 +56,8 @@ static const struct {
     { "line_continuation", SYMBOL_BLANK },
 };
 
-enum { MAX_SYMBOLS = 1024 };
+/* More names in one function's `global` than this are not looked at. */
+enum { MAX_SYMBOLS = 1024, MAX_GLOBALS = 100 };
 
 /* A block whose end is not reached yet, or an elif, which lasts as long as its if. */
 struct open_block {
@@ -75,6 +76,7 @@ struct walk {
         uint32_t depth, first_line; /* 0: none are waiting for their definition */
         struct text_list texts;
     } decorators;
+    bool in_global;
     struct {
         char *text; /* NULL: not in an import; room for twice the statement */
         size_t size;
@@ -159,11 +161,26 @@ static enum block_kind node_block_kind(enum symbol_kind kind, TSNode node)
     }
 }
 
+static int text_add(struct arena *arena, struct text_list *list, const char *text)
+{
+    if (!text)
+        return -ENOMEM;
+    if ((list->count & (list->count - 1)) == 0) { /* full: doubled */
+        const char **items = arena_take(arena, (list->count ? list->count * 2 : 1) * sizeof *items);
+        if (!items)
+            return -ENOMEM;
+        if (list->count)
+            memcpy(items, list->items, list->count * sizeof *items);
+        list->items = items;
+    }
+    list->items[list->count++] = text;
+    return 0;
+}
+
 /* One decorator more; its text is the expression behind the @. */
 static int decorator_add(struct walk *walk, TSNode node, uint32_t depth)
 {
     TSNode expression = ts_node_named_child(node, 0);
-    struct text_list *texts = &walk->decorators.texts;
     if (ts_node_is_null(expression))
         return 0;
     if (walk->decorators.depth != depth)
@@ -171,17 +188,27 @@ static int decorator_add(struct walk *walk, TSNode node, uint32_t depth)
     walk->decorators.depth = depth;
     if (!walk->decorators.first_line)
         walk->decorators.first_line = node_first_line(node);
-    if ((texts->count & (texts->count - 1)) == 0) { /* full: doubled */
-        const char **items =
-            arena_take(walk->arena, (texts->count ? texts->count * 2 : 1) * sizeof *items);
-        if (!items)
-            return -ENOMEM;
-        if (texts->count)
-            memcpy(items, texts->items, texts->count * sizeof *items);
-        texts->items = items;
-    }
-    texts->items[texts->count] = node_text(walk, expression);
-    return texts->items[texts->count++] ? 0 : -ENOMEM;
+    return text_add(walk->arena, &walk->decorators.texts, node_text(walk, expression));
+}
+
+/* The name in one `global` more: a definition of that name is qualified by nothing. */
+static int global_add(struct walk *walk, TSNode name)
+{
+    const struct source_block *block = &walk->blocks->items[walk->open[walk->open_count - 1].block];
+    if (block->owner < 0)
+        return 0;
+    struct text_list *globals = &walk->blocks->definitions[block->owner].globals;
+    if (globals->count >= MAX_GLOBALS)
+        return 0;
+    return text_add(walk->arena, globals, node_text(walk, name));
+}
+
+static bool text_list_has(const struct text_list *list, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], text) == 0)
+            return true;
+    return false;
 }
 
 /* Decorators stand beside their definition. */
@@ -200,6 +227,9 @@ static int definition_add(struct walk *walk, TSNode node, struct source_block *b
     definition.name = ts_node_is_null(name) ? "" : node_text(walk, name);
     if (!definition.name)
         return -ENOMEM;
+    definition.is_global =
+        block->owner >= 0 &&
+        text_list_has(&blocks->definitions[block->owner].globals, definition.name);
 
     GROW(blocks->definitions, blocks->definition_count, walk->definition_room);
     block->definition = (int32_t)blocks->definition_count;
@@ -214,9 +244,13 @@ static int block_open(struct walk *walk, TSNode node, enum symbol_kind kind, uin
     struct source_block block = { .kind = node_block_kind(kind, node),
                                   .parent = BLOCK_NONE,
                                   .definition = -1,
+                                  .owner = -1,
                                   .lines = { line, line } };
-    if (walk->open_count)
+    if (walk->open_count) {
         block.parent = walk->open[walk->open_count - 1].block;
+        const struct source_block *parent = &blocks->items[block.parent];
+        block.owner = parent->definition >= 0 ? parent->definition : parent->owner;
+    }
     if (kind == SYMBOL_DEF || kind == SYMBOL_CLASS) {
         int error = definition_add(walk, node, &block, depth);
         if (error)
@@ -288,20 +322,20 @@ static void import_add(struct walk *walk, TSNode token)
 }
 
 /* A token stretches the block that it stands in. */
-static void token_add(struct walk *walk, TSNode token)
+static int token_add(struct walk *walk, TSNode token)
 {
     if (ts_node_start_byte(token) == ts_node_end_byte(token)) /* one that the parser made up */
-        return;
+        return 0;
     TSPoint end = ts_node_end_point(token);
     uint32_t last = end.row + (end.column > 0); /* what ends with a line end is not on the next */
     if (walk->open_count) {
-        struct source_block *block =
-            &walk->blocks->items[walk->open[walk->open_count - 1].block];
+        struct source_block *block = &walk->blocks->items[walk->open[walk->open_count - 1].block];
         if (block->lines.last < last)
             block->lines.last = last;
     }
     if (walk->import.text)
         import_add(walk, token);
+    return walk->in_global && ts_node_is_named(token) ? global_add(walk, token) : 0;
 }
 
 /* An elif whose `if` is broken is a clause like any other. */
@@ -325,11 +359,12 @@ static int node_enter(struct walk *walk, TSNode node, uint32_t depth)
     case SYMBOL_DECORATOR:
         return decorator_add(walk, node, depth);
     case SYMBOL_OTHER:
-        if (ts_node_child_count(node) == 0)
-            token_add(walk, node);
-        return 0;
+        return ts_node_child_count(node) == 0 ? token_add(walk, node) : 0;
     case SYMBOL_IMPORT:
         error = import_open(walk, node);
+        break;
+    case SYMBOL_GLOBAL:
+        walk->in_global = true;
         break;
     case SYMBOL_ELIF:
         if (!elif_has_if(walk, depth))
@@ -354,6 +389,9 @@ static void node_leave(struct walk *walk, TSNode node, uint32_t depth)
         return;
     case SYMBOL_IMPORT:
         walk->import.text = NULL;
+        break;
+    case SYMBOL_GLOBAL:
+        walk->in_global = false;
         break;
     default:
         break;
@@ -383,33 +421,18 @@ static int tree_walk(struct walk *walk, TSTreeCursor *cursor)
     }
 }
 
-static void parser_deletep(TSParser **parser)
-{
-    if (*parser)
-        ts_parser_delete(*parser);
-}
-
-static void tree_deletep(TSTree **tree)
-{
-    if (*tree)
-        ts_tree_delete(*tree);
-}
+DEFINE_CLEANUP(TSTree *, ts_tree_delete)
 
 int source_blocks_read(const char *text, size_t size, struct arena *arena,
                        struct source_blocks *ret)
 {
-    const TSLanguage *language = tree_sitter_python();
-    CLEANUP(parser_deletep) TSParser *parser = ts_parser_new();
     struct walk walk = { .text = text, .arena = arena, .blocks = ret };
+    CLEANUP(ts_tree_deletep) TSTree *tree = source_parse(text, size);
 
     memset(ret, 0, sizeof *ret);
-    if (!parser || !ts_parser_set_language(parser, language))
-        return -ENOMEM;
-    CLEANUP(tree_deletep)
-    TSTree *tree = ts_parser_parse_string(parser, NULL, text, (uint32_t)size);
     if (!tree)
         return -ENOMEM;
-    kinds_fill(&walk, language);
+    kinds_fill(&walk, ts_tree_language(tree));
     CLEANUP(ts_tree_cursor_delete)
     TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(tree));
     int error = tree_walk(&walk, &cursor);

@@ -22,7 +22,8 @@ enum { BLOCK_NONE = -1 };
 struct source_block {
     enum block_kind kind;
     int32_t parent;     /* BLOCK_NONE at the top */
-    int32_t definition; /* of a def or class, else -1 */
+    int32_t definition; /* its own when it is a def or class, else -1 */
+    int32_t owner;      /* definition that it stands in; -1: none */
     struct line_range lines;
 };
 
@@ -30,7 +31,9 @@ struct source_definition {
     int32_t block;
     uint32_t first_line; /* of its first decorator, else its own */
     const char *name;
+    bool is_global; /* said so by a `global` before it */
     struct text_list decorators;
+    struct text_list globals; /* names that it says to be global */
 };
 
 /* Texts lie in the arena that was handed in. */
