@@ -131,19 +131,29 @@ static void threads_reverse(struct python *python, size_t first)
 }
 
 /*
- * A thread state that has not begun bears no id, or, before 3.12, that of the thread that made it: it is nobody's yet.
+ * A thread state that has not begun bears no ids, or, before 3.12, those of the thread that made it; the two are
+ * written one after the other by the thread itself. With another's id it is nobody's yet.
  */
+static bool thread_has_begun(const struct python *python, size_t first, size_t end,
+                             const struct py_thread *thread)
+{
+    if (!thread->ident || (!thread->native_id && offset_present(python->layout.thread.native_id)))
+        return false;
+    for (size_t i = first; i < end; i++) {
+        const struct py_thread *older = &python->threads[i];
+        if (older->ident == thread->ident ||
+            (thread->native_id && older->native_id == thread->native_id))
+            return false;
+    }
+    return true;
+}
+
 static void unborn_drop(struct python *python, size_t first)
 {
     size_t kept = first;
-    for (size_t i = first; i < python->thread_count; i++) {
-        uint64_t ident = python->threads[i].ident;
-        bool known = ident == 0;
-        for (size_t j = first; j < kept && !known; j++)
-            known = python->threads[j].ident == ident;
-        if (!known)
+    for (size_t i = first; i < python->thread_count; i++)
+        if (thread_has_begun(python, first, kept, &python->threads[i]))
             python->threads[kept++] = python->threads[i];
-    }
     python->thread_count = kept;
 }
 

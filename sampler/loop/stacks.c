@@ -23,8 +23,8 @@ enum {
 /* What is kept of a thread from round to round. */
 struct thread_slot {
     remote_addr state;
-    uint64_t ident;
-    pid_t tid; /* 0: not known */
+    uint64_t ident, native_id; /* a thread that ended may leave the first two to the next, not the third */
+    pid_t tid;                 /* 0: not known */
     char comm[16];
     struct view *view;
     struct thread_probe probe;
@@ -176,7 +176,8 @@ static struct thread_slot *slot_find(struct stack_reader *reader, size_t hint,
     for (size_t i = 0; i < reader->slot_count; i++) {
         /* threads mostly keep their order: the slot at the same place comes first */
         struct thread_slot *slot = &reader->slots[(hint + i) % reader->slot_count];
-        if (slot->state == thread->state && slot->ident == thread->ident && !slot->seen)
+        if (slot->state == thread->state && slot->ident == thread->ident &&
+            slot->native_id == thread->native_id && !slot->seen)
             return slot;
     }
     return NULL;
@@ -185,7 +186,11 @@ static struct thread_slot *slot_find(struct stack_reader *reader, size_t hint,
 static int slot_fill(struct stack_reader *reader, const struct py_thread *thread,
                      struct thread_slot *slot)
 {
-    *slot = (struct thread_slot){ .state = thread->state, .ident = thread->ident };
+    *slot = (struct thread_slot){
+        .state = thread->state,
+        .ident = thread->ident,
+        .native_id = thread->native_id,
+    };
     const struct os_thread *os_thread = os_thread_find(reader, thread->native_id);
     if (os_thread) {
         slot->tid = os_thread->tid;
@@ -488,7 +493,8 @@ static int look(struct reading *reading, struct thread_event *event)
             thread_probe_read(&reading->slot->probe, &reading->wait);
         error = look_once(reading, event);
     }
-    *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
+    if (error != -ESRCH) /* a thread that ended is no loss */
+        *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
     return error;
 }
 
