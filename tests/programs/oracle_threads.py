@@ -11,7 +11,7 @@ import oracle_target
 import target
 
 AT_ONCE = 3
-CALLS = 3000
+CALLS = 20000
 LIVED = collections.Counter()
 STARTED = collections.Counter()
 
