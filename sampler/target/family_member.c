@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -78,17 +79,21 @@ static uint64_t ticks_ns(uint64_t ticks)
     return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static int stat_read(pid_t pid, struct proc_stat *ret)
+/* Descriptors are few: the last ones are left for the files that all else is read from. */
+static int pidfd_take(pid_t pid)
 {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    return proc_read_stat(AT_FDCWD, path, ret);
+    enum { LEFT = 32 };
+    struct rlimit limit;
+    AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + LEFT >= limit.rlim_cur)
+        return -1;
+    return TAKE_FD(fd);
 }
 
 void member_init(struct member *member, pid_t pid, pid_t ppid, const struct proc_stat *stat)
 {
     *member = (struct member){ .pid = pid, .ppid = ppid, .wait_status = -1 };
-    member->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    member->pidfd = pidfd_take(pid);
     cpu_clock_read(pid, &member->cpu_ns);
     if (!stat)
         return;
@@ -110,33 +115,45 @@ bool member_is_alive(const struct member *member)
     if (member->pidfd >= 0)
         return pidfd_is_alive(member->pidfd);
     struct proc_stat stat;
-    return stat_read(member->pid, &stat) == 0 && stat.start_time == member->start_time &&
+    return proc_read_pid_stat(member->pid, &stat) == 0 && stat.start_time == member->start_time &&
            ((stat.state != 'Z' && stat.state != 'X') || stat.threads > 1);
+}
+
+bool member_is_there(const struct member *member)
+{
+    struct proc_stat stat;
+    return proc_read_pid_stat(member->pid, &stat) == 0 && stat.start_time == member->start_time;
 }
 
 bool member_has_execed(struct member *member)
 {
     struct proc_stat stat;
-    if (stat_read(member->pid, &stat) < 0 || stat.start_time != member->start_time ||
+    if (proc_read_pid_stat(member->pid, &stat) < 0 || stat.start_time != member->start_time ||
         !stat.stack_start || stat.stack_start == member->stack_start)
         return false;
     member->stack_start = stat.stack_start;
     return true;
 }
 
-/* Of an ended process that nobody has waited for: the 52nd field of its stat, 0 where we may not
- * know. */
+/* The kernel tells it only to those who may look into the process, and to others that it is 0. */
+static bool is_ours(pid_t pid)
+{
+    char path[32];
+    struct stat directory; /* what is in it belongs to root once the memory is gone */
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    return geteuid() == 0 || (stat(path, &directory) == 0 && directory.st_uid == geteuid());
+}
+
+/* Of an ended process that nobody has waited for: the 52nd field of its stat. */
 static int zombie_wait_status(const struct member *member)
 {
     enum { FIELD = 52, AFTER_COMMAND = 3 };
     char path[32], text[1024];
     struct proc_stat parsed;
-    struct stat owner;
     snprintf(path, sizeof path, "/proc/%d/stat", member->pid);
-    if (proc_read_file(AT_FDCWD, path, text, sizeof text) < 0 ||
+    if (!is_ours(member->pid) || proc_read_file(AT_FDCWD, path, text, sizeof text) < 0 ||
         proc_parse_stat(text, &parsed) < 0 || parsed.state != 'Z' ||
-        parsed.start_time != member->start_time || stat(path, &owner) < 0 ||
-        (geteuid() && owner.st_uid != geteuid()))
+        parsed.start_time != member->start_time)
         return -1;
     const char *at = strrchr(text, ')') + 1;
     for (int field = AFTER_COMMAND; at && field < FIELD; field++)
@@ -171,7 +188,8 @@ uint64_t member_final_cpu(struct member *member, struct member *parent)
     bool tells = member->pidfd >= 0 && cpu_clock_read(member->pid, &member->cpu_ns) == 0;
     if (!parent)
         return member->cpu_ns;
-    if (!tells && stat_read(parent->pid, &stat) == 0 && stat.start_time == parent->start_time) {
+    if (!tells && proc_read_pid_stat(parent->pid, &stat) == 0 &&
+        stat.start_time == parent->start_time) {
         uint64_t account_ns = ticks_ns(stat.children_ticks);
         uint64_t known_ns = parent->children_before_ns + parent->children_told_ns + below_ns;
         if (account_ns > known_ns + member->cpu_ns)

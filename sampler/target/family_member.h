@@ -14,7 +14,9 @@ struct proc_stat;
 
 struct member {
     pid_t pid, ppid, group;
-    int pidfd;            /* -1: none could be had */
+    bool ended; /* told; kept as long as its parent has not waited for it, or a scan would find it
+                   anew */
+    int pidfd;  /* -1: none could be had */
     uint64_t start_time;  /* clock ticks since boot; 0: gone before we could look */
     uint64_t stack_start; /* moves at an exec */
     uint64_t cpu_ns;      /* as last read */
@@ -39,6 +41,9 @@ void members_done(struct members *members);
 void member_init(struct member *member, pid_t pid, pid_t ppid, const struct proc_stat *stat);
 
 bool member_is_alive(const struct member *member);
+
+/* Nobody has waited for it yet: its number stands for it, alive or dead. */
+bool member_is_there(const struct member *member);
 
 /* Another program than at the last call or at the start? */
 bool member_has_execed(struct member *member);

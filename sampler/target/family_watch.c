@@ -16,9 +16,10 @@ enum {
     POLL_NS = 10000000,
     EVENTS_BEAT_NS = 100000000, /* where the kernel tells us, only CPU time is left to look at */
     SCAN_NS = 1000000000,
-    COST_FACTOR = 50, /* a beat is followed by so many times its cost: at most 2 % of a core */
-    CHECKED = 16,     /* members a beat */
-    NEW_PIDS = 256,   /* more than these: a scan of all is cheaper */
+    COST_FACTOR = 50,  /* a beat is followed by so many times its cost: at most 2 % of a core */
+    CHECKED = 16,      /* members a beat, and in addition */
+    SHARE_CHECKED = 8, /* one in so many, so that the ended are forgotten as fast as others end */
+    NEW_PIDS = 256,    /* more than these: a scan of all is cheaper */
     FIRED = 64,
 };
 
@@ -28,6 +29,7 @@ struct family_watch {
     int events_fd; /* -1: polling */
     int epoll_fd;
     struct members members;
+    size_t alive;
     struct family_event *queue;
     size_t queue_first, queue_count;
     uint64_t beat_ns, scan_ns;   /* the next ones */
@@ -74,6 +76,12 @@ static void epoll_add(struct family_watch *watch, int fd, pid_t pid)
 
 /* ---- members ---- */
 
+static struct member *member_find_alive(struct family_watch *watch, pid_t pid)
+{
+    struct member *member = members_find(&watch->members, pid);
+    return member && !member->ended ? member : NULL;
+}
+
 static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
                         const struct proc_stat *stat)
 {
@@ -85,6 +93,7 @@ static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
         watch->error = -ENOMEM;
         return;
     }
+    watch->alive++;
     if (member->pidfd >= 0)
         epoll_add(watch, member->pidfd, pid);
     event_add(watch, (struct family_event){ .change = FAMILY_JOINED,
@@ -97,14 +106,24 @@ static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
 
 static void member_end(struct family_watch *watch, struct member *member)
 {
-    struct member *parent = members_find(&watch->members, member->ppid);
+    struct member *parent = member_find_alive(watch, member->ppid);
     event_add(watch, (struct family_event){ .change = FAMILY_ENDED,
                                             .pid = member->pid,
                                             .exit_status = member_exit_status(member),
                                             .cpu_ns = member_final_cpu(member, parent) });
     if (member->pidfd >= 0)
         epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, member->pidfd, NULL);
-    members_remove(&watch->members, member);
+    cleanup_close(&member->pidfd);
+    member->pidfd = -1;
+    member->ended = true;
+    watch->alive--;
+}
+
+static void member_forget_gone(struct family_watch *watch, pid_t pid)
+{
+    struct member *member = members_find(&watch->members, pid);
+    if (member && member->ended && !member_is_there(member))
+        members_remove(&watch->members, member);
 }
 
 static void member_exec(struct family_watch *watch, struct member *member)
@@ -118,13 +137,6 @@ static void member_exec(struct family_watch *watch, struct member *member)
 
 /* ---- finding them in /proc ---- */
 
-static int stat_read(pid_t pid, struct proc_stat *ret)
-{
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    return proc_read_stat(AT_FDCWD, path, ret);
-}
-
 static bool is_process(pid_t pid)
 {
     char path[32], status[8192];
@@ -134,18 +146,19 @@ static bool is_process(pid_t pid)
 }
 
 /*
- * Began while we watched, in a member's process group, below a parent of another session: its own
+ * Began after a member, in that member's process group, below a parent of another session: its own
  * parent was a member that ended before it was seen, and it was adopted. A parent in its session
  * may be a shell with jobs of its own.
  */
 static bool is_orphan_of_family(const struct family_watch *watch, const struct proc_stat *stat)
 {
     struct proc_stat parent;
-    if (watch->adding || stat_read(stat->parent, &parent) < 0 || parent.session == stat->session)
+    if (watch->adding || proc_read_pid_stat(stat->parent, &parent) < 0 ||
+        parent.session == stat->session)
         return false;
     for (size_t i = 0; i < watch->members.count; i++)
         if (watch->members.list[i].group == stat->group &&
-            watch->members.list[i].start_time <= stat->start_time)
+            watch->members.list[i].start_time < stat->start_time)
             return true;
     return false;
 }
@@ -153,9 +166,10 @@ static bool is_orphan_of_family(const struct family_watch *watch, const struct p
 static bool newcomer_consider(struct family_watch *watch, pid_t pid)
 {
     struct proc_stat stat;
-    if (members_find(&watch->members, pid) || stat_read(pid, &stat) < 0)
+    member_forget_gone(watch, pid);
+    if (members_find(&watch->members, pid) || proc_read_pid_stat(pid, &stat) < 0)
         return false;
-    if (!members_find(&watch->members, stat.parent) && !is_orphan_of_family(watch, &stat))
+    if (!member_find_alive(watch, stat.parent) && !is_orphan_of_family(watch, &stat))
         return false;
     if (!is_process(pid) || pid == getpid())
         return false;
@@ -210,12 +224,14 @@ static void newcomers_find(struct family_watch *watch)
 static void notice_take(struct family_watch *watch, const struct process_notice *notice)
 {
     struct proc_stat stat;
-    struct member *member = members_find(&watch->members, notice->pid);
+    struct member *member = member_find_alive(watch, notice->pid);
     switch (notice->news) {
     case PROCESS_FORKED:
-        if (watch->follow && !member && members_find(&watch->members, notice->parent))
+        member_forget_gone(watch, notice->pid);
+        if (watch->follow && !members_find(&watch->members, notice->pid) &&
+            member_find_alive(watch, notice->parent))
             member_join(watch, notice->pid, notice->parent,
-                        stat_read(notice->pid, &stat) < 0 ? NULL : &stat);
+                        proc_read_pid_stat(notice->pid, &stat) < 0 ? NULL : &stat);
         break;
     case PROCESS_EXECED:
         if (!member)
@@ -224,11 +240,10 @@ static void notice_take(struct family_watch *watch, const struct process_notice 
         member_exec(watch, member);
         break;
     case PROCESS_EXITED:
-        if (!member)
-            break;
+        if (!member || member_is_alive(member))
+            break; /* its main thread alone ended */
         member->wait_status = notice->wait_status;
-        if (!member_is_alive(member))
-            member_end(watch, member);
+        member_end(watch, member);
         break;
     }
 }
@@ -261,6 +276,10 @@ static void notices_take(struct family_watch *watch)
 
 static void member_check(struct family_watch *watch, struct member *member)
 {
+    if (member->ended) {
+        member_forget_gone(watch, member->pid);
+        return;
+    }
     cpu_clock_read(member->pid, &member->cpu_ns);
     if (member->pidfd < 0 && !member_is_alive(member))
         member_end(watch, member);
@@ -285,7 +304,8 @@ static void beat(struct family_watch *watch, uint64_t now_ns)
     } else if (polling && watch->follow) {
         newcomers_find(watch);
     }
-    for (size_t i = 0; i < CHECKED && i < watch->members.count; i++) {
+    size_t checks = CHECKED + watch->members.count / SHARE_CHECKED;
+    for (size_t i = 0; i < checks && i < watch->members.count; i++) {
         watch->turn = (watch->turn + 1) % watch->members.count;
         member_check(watch, &watch->members.list[watch->turn]);
     }
@@ -305,7 +325,7 @@ static void gather(struct family_watch *watch, uint64_t now_ns)
     else if (watch->follow && count > 0)
         newcomers_find(watch);
     for (int i = 0; i < count; i++) {
-        struct member *member = members_find(&watch->members, (pid_t)fired[i].data.u64);
+        struct member *member = member_find_alive(watch, (pid_t)fired[i].data.u64);
         if (member && !member_is_alive(member))
             member_end(watch, member);
     }
@@ -337,9 +357,11 @@ int family_watch_open(bool follow, enum family_method method, struct family_watc
 int family_watch_add(struct family_watch *watch, pid_t root)
 {
     struct proc_stat stat;
-    if (members_find(&watch->members, root))
+    if (member_find_alive(watch, root))
         return 0;
-    if (stat_read(root, &stat) < 0 || !is_process(root))
+    member_forget_gone(watch, root);
+    if (members_find(&watch->members, root) || proc_read_pid_stat(root, &stat) < 0 ||
+        !is_process(root))
         return -ESRCH;
     watch->adding = true;
     member_join(watch, root, stat.parent, &stat);
@@ -358,7 +380,7 @@ uint64_t family_watch_deadline_ns(const struct family_watch *watch)
 {
     if (watch->queue_first < watch->queue_count)
         return 0;
-    return watch->members.count ? watch->beat_ns : UINT64_MAX;
+    return watch->alive ? watch->beat_ns : UINT64_MAX;
 }
 
 int family_watch_next(struct family_watch *watch, uint64_t now_ns, struct family_event *ret)
@@ -375,7 +397,7 @@ int family_watch_next(struct family_watch *watch, uint64_t now_ns, struct family
 
 size_t family_watch_count(const struct family_watch *watch)
 {
-    return watch->members.count;
+    return watch->alive;
 }
 
 enum family_method family_watch_method(const struct family_watch *watch)

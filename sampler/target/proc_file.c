@@ -77,6 +77,13 @@ int proc_read_stat(int directory, const char *path, struct proc_stat *ret)
     return length < 0 ? length : proc_parse_stat(text, ret);
 }
 
+int proc_read_pid_stat(pid_t pid, struct proc_stat *ret)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return proc_read_stat(AT_FDCWD, path, ret);
+}
+
 const char *proc_find_field(const char *text, const char *name)
 {
     size_t length = strlen(name);

@@ -23,6 +23,7 @@ struct proc_stat {
 /* 0 or -EBADMSG. The command in the text may hold spaces and brackets. */
 int proc_parse_stat(const char *text, struct proc_stat *ret);
 int proc_read_stat(int directory, const char *path, struct proc_stat *ret);
+int proc_read_pid_stat(pid_t pid, struct proc_stat *ret); /* of a process or a thread */
 
 /* In a text of "Name:\tvalue" lines: where the value begins, or NULL. */
 const char *proc_find_field(const char *text, const char *name);

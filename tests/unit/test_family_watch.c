@@ -1,141 +1,8 @@
 /* Following a process tree, by the kernel's events and by polling: nobody missed, nobody told of
  * twice. */
-#define _GNU_SOURCE 1 /* ppoll */
+#define _GNU_SOURCE 1 /* ppoll, gettid */
 
-#include "child.h"
-#include "sampler/target/family_watch.h"
-
-#include <errno.h>
-#include <limits.h>
-#include <poll.h>
-#include <sys/resource.h>
-
-DEFINE_CLEANUP(struct family_watch *, family_watch_close)
-#define AUTO_WATCH CLEANUP(family_watch_closep)
-
-enum { MANY = 200, SEEN = 32768, BURNERS = 20, STORM = 10000, SURVIVORS = 3 };
-
-/* What was told of one process. */
-struct seen {
-    pid_t pid, ppid;
-    unsigned joined, execed, ended;
-    bool forked;
-    int exit_status;
-    uint64_t cpu_ns;
-};
-
-static struct {
-    struct seen list[SEEN];
-    size_t count;
-    unsigned ended;
-} told;
-
-/* Shared with the targets. */
-static struct {
-    pid_t pids[MANY];
-    atomic_uint count;
-    atomic_bool go;
-    uint64_t cpu_ns;
-} * shared;
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (!shared)
-        shared = shared_new(sizeof *shared);
-    memset(shared, 0, sizeof *shared);
-    memset(&told, 0, sizeof told);
-    return 0;
-}
-
-static const enum family_method both[] = { FAMILY_EVENTS, FAMILY_POLLING };
-
-static enum family_method method_of(void **state)
-{
-    return *(const enum family_method *)*state;
-}
-
-static struct family_watch *open_watch(void **state, bool follow, pid_t root)
-{
-    struct family_watch *watch;
-    struct failure why = { 0 };
-    if (family_watch_open(follow, method_of(state), &watch, &why))
-        fail_msg("family_watch_open: %s", why.text);
-    if (root)
-        assert_int_equal(family_watch_add(watch, root), 0);
-    return watch;
-}
-
-static struct seen *seen_of(pid_t pid)
-{
-    for (size_t i = 0; i < told.count; i++)
-        if (told.list[i].pid == pid)
-            return &told.list[i];
-    assert_in_range(told.count, 0, SEEN - 1);
-    told.list[told.count] = (struct seen){ .pid = pid, .exit_status = -2 };
-    return &told.list[told.count++];
-}
-
-/* One process's story: it joins, execs any number of times, ends, and is never heard of again. */
-static void take(const struct family_event *event)
-{
-    struct seen *seen = seen_of(event->pid);
-    assert_int_equal(seen->ended, 0);
-    assert_int_equal(seen->joined, event->change != FAMILY_JOINED);
-    switch (event->change) {
-    case FAMILY_JOINED:
-        seen->joined++;
-        seen->ppid = event->ppid;
-        seen->forked = event->forked;
-        break;
-    case FAMILY_EXECED:
-        seen->execed++;
-        break;
-    case FAMILY_ENDED:
-        seen->ended++;
-        told.ended++;
-        seen->exit_status = event->exit_status;
-        break;
-    }
-    assert_true(event->cpu_ns >= seen->cpu_ns);
-    seen->cpu_ns = event->cpu_ns;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* As the profiler's loop does it. */
-static void attend(struct family_watch *watch)
-{
-    struct family_event event;
-    uint64_t now = now_ns(), until = family_watch_deadline_ns(watch), longest = now + 100000000;
-    until = until < longest ? until : longest;
-    uint64_t gap = until > now ? until - now : 0;
-    const struct timespec wait = { (time_t)(gap / 1000000000u), (long)(gap % 1000000000u) };
-    struct pollfd fd = { family_watch_fd(watch), POLLIN, 0 };
-    ppoll(&fd, 1, &wait, NULL);
-    int result;
-    while ((result = family_watch_next(watch, now_ns(), &event)) > 0)
-        take(&event);
-    assert_int_equal(result, 0);
-}
-
-#define attend_until(watch, condition) await((attend(watch), (condition)))
-
-/* In a target: a child of its own, which the test knows. */
-static pid_t fork_known(size_t index)
-{
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0)
-        end_with_parent(parent);
-    else
-        shared->pids[index] = pid;
-    return pid;
-}
+#include "family.h"
 
 static void fork_one(struct child_side *side)
 {
@@ -161,7 +28,7 @@ static void test_fork(void **state)
 
     child_order(&child);
     attend_until(watch, told.count == 2);
-    pid_t pid = shared->pids[0];
+    pid_t pid = known(0);
     assert_int_equal(family_watch_count(watch), 2);
     assert_int_equal(seen_of(pid)->ppid, child.pid);
     assert_true(seen_of(pid)->forked);
@@ -176,24 +43,50 @@ static void test_fork(void **state)
     assert_int_equal(told.count, 2);
 }
 
-static void test_method(void **state)
-{
-    AUTO_WATCH struct family_watch *watch = open_watch(state, true, 0);
-    assert_int_equal(family_watch_method(watch), method_of(state));
-}
-
 /* What is there when we come joins as found, whoever descends from whom. */
 static void test_present_descendants(void **state)
 {
     AUTO_CHILD struct child child = child_start(fork_one, NULL);
     child_await_ready(&child);
     child_order(&child);
-    await(((volatile pid_t *)shared->pids)[0]);
+    known(0);
     AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
     attend(watch);
     assert_int_equal(told.count, 2);
     assert_false(seen_of(shared->pids[0])->forked);
     assert_int_equal(seen_of(shared->pids[0])->ppid, child.pid);
+}
+
+/* Never waits for its child. */
+static void neglect(struct child_side *side)
+{
+    child_say_ready(side);
+    child_await_order(side);
+    if (fork_known(0) == 0)
+        _exit(7);
+    child_await_order(side);
+}
+
+/* Whoever ended and was not waited for is found by every scan, and told of once. */
+static void test_zombie(void **state)
+{
+    struct family_event event;
+    AUTO_CHILD struct child child = child_start(neglect, NULL);
+    AUTO_CHILD struct child other = child_start(rest, NULL);
+    child_await_ready(&child);
+    child_await_ready(&other);
+    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
+    attend(watch);
+    child_order(&child);
+    attend_until(watch, told.ended == 1);
+    assert_int_equal(seen_of(known(0))->exit_status, 7);
+    assert_int_equal(thread_letter(known(0)), 'Z');
+    assert_int_equal(family_watch_next(watch, now_ns() + UINT64_C(3600000000000), &event), 0);
+    assert_int_equal(family_watch_add(watch, other.pid), 0);
+    assert_int_equal(family_watch_add(watch, known(0)), -ESRCH);
+    attend(watch);
+    assert_int_equal(told.count, 3);
+    assert_int_equal(told.ended, 1);
 }
 
 static void test_without_descendants(void **state)
@@ -228,7 +121,6 @@ static void test_several_roots(void **state)
 static void *linger(void *unused)
 {
     (void)unused;
-    shared->pids[0] = gettid();
     shared->pids[0] = gettid();
     shared->go = true;
     pause();
@@ -386,19 +278,19 @@ static void check_orphan(void **state, void *at_order)
     AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
     attend(watch);
     child_order(&child);
-    const volatile pid_t *orphan = &shared->pids[1];
+    pid_t middle = known(0), orphan = known(1);
     if (at_order) {
         attend_until(watch, told.count == 3);
-        assert_int_equal(seen_of(*orphan)->ppid, shared->pids[0]);
-        kill(shared->pids[0], SIGKILL); /* an order could be taken by the other */
-        attend_until(watch, seen_of(shared->pids[0])->ended);
+        assert_int_equal(seen_of(orphan)->ppid, middle);
+        kill(middle, SIGKILL); /* an order could be taken by the other */
+        attend_until(watch, seen_of(middle)->ended);
     }
-    attend_until(watch, *orphan && seen_of(*orphan)->joined);
-    assert_true(seen_of(*orphan)->forked);
-    kill(*orphan, SIGTERM);
-    attend_until(watch, seen_of(*orphan)->ended);
-    assert_int_equal(seen_of(*orphan)->exit_status, 128 + SIGTERM);
-    assert_int_equal(waitpid(*orphan, NULL, 0), *orphan);
+    attend_until(watch, seen_of(orphan)->joined);
+    assert_true(seen_of(orphan)->forked);
+    kill(orphan, SIGTERM);
+    attend_until(watch, seen_of(orphan)->ended);
+    assert_int_equal(seen_of(orphan)->exit_status, 128 + SIGTERM);
+    assert_int_equal(waitpid(orphan, NULL, 0), orphan);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
@@ -412,165 +304,12 @@ static void test_orphan_of_somebody_unseen(void **state)
     check_orphan(state, NULL);
 }
 
-/* All live at once, until the go. */
-static void fork_many(struct child_side *side)
-{
-    child_say_ready(side);
-    child_await_order(side);
-    for (int i = 0; i < MANY; i++) {
-        if (fork_known((size_t)i) == 0) {
-            while (!shared->go)
-                sched_yield();
-            _exit(i % 7);
-        }
-    }
-    while (wait(NULL) > 0)
-        ;
-    child_await_order(side);
-}
-
-static void check_many(void)
-{
-    for (int i = 0; i < MANY; i++) {
-        const struct seen *seen = seen_of(shared->pids[i]);
-        assert_int_equal(seen->joined, 1);
-        assert_int_equal(seen->ended, 1);
-        assert_int_equal(seen->exit_status, i % 7);
-    }
-    assert_int_equal(told.count, MANY + 1);
-}
-
-static void test_many_children(void **state)
-{
-    AUTO_CHILD struct child child = child_start(fork_many, NULL);
-    child_await_ready(&child);
-    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
-    attend(watch);
-    shared->go = method_of(state) == FAMILY_EVENTS; /* each may end at once */
-    child_order(&child);
-    attend_until(watch, told.count == MANY + 1);
-    shared->go = true;
-    attend_until(watch, told.ended == MANY);
-    check_many();
-}
-
-/* No descriptors left for pidfds. */
-static void test_no_pidfds(void **state)
-{
-    struct rlimit before, none;
-    AUTO_CHILD struct child child = child_start(fork_many, NULL);
-    child_await_ready(&child);
-    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
-    getrlimit(RLIMIT_NOFILE, &before);
-    none = before;
-    none.rlim_cur = (rlim_t)dup(0) + 3; /* enough for a file of /proc at a time */
-    close((int)none.rlim_cur - 3);
-    attend(watch);
-    setrlimit(RLIMIT_NOFILE, &none);
-    child_order(&child);
-    attend_until(watch, told.count == MANY + 1);
-    shared->go = true;
-    attend_until(watch, told.ended == MANY);
-    setrlimit(RLIMIT_NOFILE, &before);
-    for (int i = 0; i < MANY; i++)
-        assert_int_equal(seen_of(shared->pids[i])->joined, 1);
-}
-
-static uint64_t cpu_of_children(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_CHILDREN, &usage);
-    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
-           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
-}
-
-/* One after the other, each waited for at once: 20 ms and away. */
-static void burn_in_children(struct child_side *side)
-{
-    child_say_ready(side);
-    child_await_order(side);
-    for (int i = 0; i < BURNERS; i++) {
-        struct timespec used;
-        if (fork_known((size_t)i) == 0) {
-            do {
-                clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-            } while (used.tv_sec == 0 && used.tv_nsec < 20000000);
-            _exit(0);
-        }
-        wait(NULL);
-    }
-    shared->cpu_ns = cpu_of_children();
-    child_await_order(side);
-}
-
-/* To two ticks of the clock in which the kernel tells a parent what its children cost. */
-static void test_cpu_of_short_lives(void **state)
-{
-    uint64_t sum_ns = 0, tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-    const volatile uint64_t *account_ns = &shared->cpu_ns;
-    AUTO_CHILD struct child child = child_start(burn_in_children, NULL);
-    child_await_ready(&child);
-    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
-    attend(watch);
-    child_order(&child);
-    attend_until(watch, told.ended == BURNERS);
-    for (size_t i = 0; i < told.count; i++)
-        sum_ns += told.list[i].pid == child.pid ? 0 : told.list[i].cpu_ns;
-    await(*account_ns);
-    assert_in_range(sum_ns, *account_ns - 2 * tick_ns, *account_ns + 2 * tick_ns);
-}
-
-static void live_briefly(void)
-{
-    pid_t pid = vfork();
-    if (pid == 0)
-        _exit(0);
-    waitpid(pid, NULL, 0);
-}
-
-/* More news than the socket holds while nobody looks; those who live are found, those who ended
- * are gone. */
-static void fork_storm(struct child_side *side)
-{
-    for (int i = 0; i < STORM; i++)
-        live_briefly();
-    for (size_t i = 0; i < SURVIVORS; i++) {
-        if (fork_known(i) == 0) {
-            child_await_order(side);
-            _exit(0);
-        }
-    }
-    child_say_ready(side);
-    child_await_order(side);
-}
-
-static void test_lost_news(void **state)
-{
-    AUTO_CHILD struct child child = child_start(fork_storm, NULL);
-    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
-    child_await_ready(&child);
-    attend_until(watch, family_watch_count(watch) == SURVIVORS + 1 && told.count > SURVIVORS);
-    assert_in_range(told.count, SURVIVORS + 1, STORM); /* some were lost indeed */
-    for (size_t i = 0; i < SURVIVORS; i++)
-        assert_int_equal(seen_of(shared->pids[i])->joined, 1);
-    for (size_t i = 0; i < SURVIVORS; i++)
-        kill(shared->pids[i], SIGKILL);
-    attend_until(watch, family_watch_count(watch) == 1);
-}
-
-#define WITH(name, test, method)                                                                   \
-    {                                                                                              \
-        name, test, set_up, NULL, (void *)&both[method]                                            \
-    }
-#define BOTH(test) WITH(#test " by events", test, 0), WITH(#test " by polling", test, 1)
-#define EVENTS(test) WITH(#test " by events", test, 0)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_method),
         BOTH(test_fork),
         BOTH(test_present_descendants),
+        BOTH(test_zombie),
         BOTH(test_without_descendants),
         BOTH(test_several_roots),
         BOTH(test_what_is_no_process),
@@ -579,10 +318,6 @@ int main(void)
         BOTH(test_shell_chain),
         BOTH(test_orphan),
         BOTH(test_orphan_of_somebody_unseen),
-        BOTH(test_many_children),
-        BOTH(test_no_pidfds),
-        EVENTS(test_cpu_of_short_lives),
-        EVENTS(test_lost_news),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
