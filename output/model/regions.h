@@ -2,8 +2,9 @@
  * What a Python source says about its lines: the loop, function or block that each belongs to, by
  * Scalene's rules, its functions and its imports. Parsed by tree-sitter, never by a Python, so any
  * text gives an answer: what is broken, or newer than the grammar, is passed over where it stands.
- * No I/O. Differences to Scalene 2.4: broken sources have regions (Scalene gives none), and where a
- * line's indentation mixes tabs and spaces, a tab is eight columns, not the next multiple of eight.
+ * No I/O. Differences to Scalene 2.4: broken sources have regions (Scalene gives none); a tab is
+ * eight columns even behind spaces; a line in brackets that stands left of its block and follows an
+ * operator or a dot ends the block, as the grammar sees it.
  */
 #pragma once
 

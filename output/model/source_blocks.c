@@ -1,5 +1,6 @@
 #include "output/model/source_blocks.h"
 
+#include "output/model/array.h"
 #include "output/model/source_parser.h"
 
 #include <errno.h>
@@ -83,27 +84,6 @@ struct walk {
         bool after_keyword, after_comma;
     } import;
 };
-
-/* Room for one more behind `count` items; NULL when out of memory, and `items` stands. */
-static void *array_grow(void *items, size_t count, size_t *room, size_t item_size)
-{
-    if (count < *room)
-        return items;
-    size_t wanted = *room ? *room * 2 : 64;
-    void *grown = reallocarray(items, wanted, item_size);
-    if (grown)
-        *room = wanted;
-    return grown;
-}
-
-/* -ENOMEM from the function around it when there is no room. */
-#define GROW(items, count, room)                                                                   \
-    do {                                                                                           \
-        void *grown_ = array_grow(items, count, &(room), sizeof *(items));                         \
-        if (!grown_)                                                                               \
-            return -ENOMEM;                                                                        \
-        (items) = grown_;                                                                          \
-    } while (0)
 
 static void kinds_fill(struct walk *walk, const TSLanguage *language)
 {
@@ -231,7 +211,8 @@ static int definition_add(struct walk *walk, TSNode node, struct source_block *b
         block->owner >= 0 &&
         text_list_has(&blocks->definitions[block->owner].globals, definition.name);
 
-    GROW(blocks->definitions, blocks->definition_count, walk->definition_room);
+    if (ARRAY_GROW(blocks->definitions, blocks->definition_count, walk->definition_room))
+        return -ENOMEM;
     block->definition = (int32_t)blocks->definition_count;
     blocks->definitions[blocks->definition_count++] = definition;
     return 0;
@@ -257,8 +238,9 @@ static int block_open(struct walk *walk, TSNode node, enum symbol_kind kind, uin
             return error;
     }
 
-    GROW(walk->open, walk->open_count, walk->open_room);
-    GROW(blocks->items, blocks->count, walk->block_room);
+    if (ARRAY_GROW(walk->open, walk->open_count, walk->open_room) ||
+        ARRAY_GROW(blocks->items, blocks->count, walk->block_room))
+        return -ENOMEM;
     walk->open[walk->open_count++] =
         (struct open_block){ .block = (int32_t)blocks->count, .depth = depth };
     blocks->items[blocks->count++] = block;
@@ -282,9 +264,8 @@ static int import_open(struct walk *walk, TSNode node)
     size_t span = ts_node_end_byte(node) - ts_node_start_byte(node);
     memset(&walk->import, 0, sizeof walk->import);
     walk->import.text = arena_take(walk->arena, 2 * span + 1); /* a space for each byte at most */
-    if (!walk->import.text)
+    if (!walk->import.text || ARRAY_GROW(blocks->imports, blocks->import_count, walk->import_room))
         return -ENOMEM;
-    GROW(blocks->imports, blocks->import_count, walk->import_room);
     blocks->imports[blocks->import_count++] =
         (struct source_import){ .text = walk->import.text, .line = node_first_line(node) };
     return 0;
