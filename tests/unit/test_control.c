@@ -216,6 +216,7 @@ static void test_modes(void **state)
     (void)state;
     mode_t before = umask(0);
     AUTO_CONTROL struct control *control = open_control();
+    assert_non_null(control);
     assert_int_equal(umask(before), 0);
     assert_int_equal(mode_of(folder), 0700);
     assert_int_equal(mode_of(socket_path), 0600);
