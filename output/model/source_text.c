@@ -1,4 +1,4 @@
-#define _GNU_SOURCE 1 /* memmem */
+#define _GNU_SOURCE 1 /* memmem, mempcpy */
 #include "output/model/source_text.h"
 
 #include "sampler/base/cleanup.h"
@@ -13,36 +13,54 @@
 
 enum { ENCODING_MAX = 64 };
 
-/* The encoding that a comment in one of the first two lines names: `coding[:=]\s*([-\w.]+)`. */
+/* `coding[:=]\s*([-\w.]+)` in a line that is a comment and nothing else. */
 static bool find_coding(const char *line, size_t length, char *encoding)
 {
-    const char *comment = memchr(line, '#', length), *end = line + length;
-    if (!comment || strspn(line, " \t\f") < (size_t)(comment - line))
+    const char *end = line + length;
+    while (line < end && strchr(" \t\f", *line))
+        line++;
+    if (line == end || *line != '#')
         return false;
-    const char *at = memmem(comment, (size_t)(end - comment), "coding", 6);
-    if (!at || at + 6 == end || (at[6] != ':' && at[6] != '='))
+    while ((line = memmem(line, (size_t)(end - line), "coding", 6))) {
+        line += 6;
+        if (line < end && (*line == ':' || *line == '='))
+            break;
+    }
+    if (!line)
         return false;
-    for (at += 7; at < end && (*at == ' ' || *at == '\t');)
-        at++;
+    for (line++; line < end && (*line == ' ' || *line == '\t');)
+        line++;
     size_t count = 0;
-    while (at < end && count + 1 < ENCODING_MAX &&
-           (isalnum((unsigned char)*at) || memchr("-_.", *at, 3)))
-        encoding[count++] = *at++;
+    while (line < end && count + 1 < ENCODING_MAX &&
+           (isalnum((unsigned char)*line) || memchr("-_.", *line, 3)))
+        encoding[count++] = *line++;
     encoding[count] = '\0';
     return count > 0;
 }
 
+/* Nothing in it, or a comment: the next one may name the encoding, too. */
+static bool line_is_idle(const char *line, size_t length)
+{
+    size_t i = 0;
+    while (i < length && strchr(" \t\f\r", line[i]))
+        i++;
+    return i == length || line[i] == '#';
+}
+
+/* In one of the first two lines (PEP 263). */
 static void find_encoding(const char *bytes, size_t size, char *encoding)
 {
-    strcpy(encoding, "utf-8");
     for (int line = 0; line < 2 && size > 0; line++) {
         const char *end = memchr(bytes, '\n', size);
         size_t length = end ? (size_t)(end - bytes) : size;
-        if (find_coding(bytes, length, encoding) || !end)
+        if (find_coding(bytes, length, encoding))
             return;
+        if (!end || !line_is_idle(bytes, length))
+            break;
         bytes += length + 1;
         size -= length + 1;
     }
+    strcpy(encoding, "utf-8");
 }
 
 /* How many bytes a valid character other than NUL has here; 0 where there is none. */
@@ -78,21 +96,42 @@ static size_t utf8_copy(const char *bytes, size_t size, char *text)
     return length;
 }
 
-/* NULL when out of memory, or when the encoding is unknown. What is invalid in it becomes `?`. */
+/* Python takes - and _ for the same, or leaves them out; iconv has a name of its own for each. */
+static iconv_t converter_open(const char *encoding)
+{
+    char dashed[ENCODING_MAX], plain[ENCODING_MAX];
+    size_t count = 0;
+    for (size_t i = 0; (dashed[i] = encoding[i]); i++) {
+        if (encoding[i] == '_')
+            dashed[i] = '-';
+        if (isalnum((unsigned char)encoding[i]))
+            plain[count++] = encoding[i];
+    }
+    plain[count] = '\0';
+
+    const char *const names[] = { encoding, dashed, plain };
+    iconv_t converter = (iconv_t)-1;
+    for (int i = 0; i < 3 && converter == (iconv_t)-1; i++)
+        converter = iconv_open("UTF-8", names[i]);
+    return converter;
+}
+
+/* NULL when out of memory, or when the encoding is unknown. What is invalid in it becomes U+FFFD.
+ */
 static char *convert(const char *encoding, const char *bytes, size_t size, size_t *ret_size)
 {
-    iconv_t converter = iconv_open("UTF-8", encoding);
+    iconv_t converter = converter_open(encoding);
     if (converter == (iconv_t)-1)
         return NULL;
     size_t room = 4 * size + 4, left = size;
     char *text = malloc(room), *at = text, *from = (char *)(uintptr_t)bytes;
     while (text && left > 0 && iconv(converter, &from, &left, &at, &room) == (size_t)-1) {
-        if (errno != EILSEQ && errno != EINVAL)
+        if ((errno != EILSEQ && errno != EINVAL) || room < 3)
             break;
         from++;
         left--;
-        *at++ = '?';
-        room--;
+        at = mempcpy(at, UTF8_REPLACEMENT, 3);
+        room -= 3;
     }
     iconv_close(converter);
     *ret_size = text ? (size_t)(at - text) : 0;
@@ -112,8 +151,10 @@ int source_text_new(const char *bytes, size_t size, char **ret_text, size_t *ret
     if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) {
         bytes += 3;
         size -= 3;
+        strcpy(encoding, "utf-8");
+    } else {
+        find_encoding(bytes, size, encoding);
     }
-    find_encoding(bytes, size, encoding);
     if (!is_utf8(encoding)) {
         converted =
             convert(encoding, bytes, size, &size) ?: convert("ISO-8859-1", bytes, size, &size);

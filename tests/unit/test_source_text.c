@@ -1,75 +1,119 @@
-/* Source files in any encoding become UTF-8 with plain line ends. */
+/* A source file's bytes as Python reads them: encodings, line ends, what is invalid. */
+#include "output/model/source_text.h"
+
+#include "sampler/base/cleanup.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <cmocka.h>
-
-#include "output/model/source_text.h"
-#include "sampler/base/cleanup.h"
-
 #include <string.h>
 
-/* From memory of exactly that size, so that a sanitizer sees a read beyond it. */
-static void check(const char *bytes, size_t size, const char *expected)
+#define BAD "\xef\xbf\xbd"
+
+static void assert_text(const char *bytes, size_t size, const char *want)
 {
-    AUTO_FREE char *exact = malloc(size + !size);
-    AUTO_FREE char *text = NULL;
-    size_t length;
-    memcpy(exact, bytes, size);
-    assert_int_equal(source_text_new(exact, size, &text, &length), 0);
-    assert_string_equal(text, expected);
-    assert_int_equal(length, strlen(expected));
+    AUTO_FREE char *text = NULL, *exact = malloc(size ? size : 1);
+    size_t text_size = 1;
+    assert_non_null(exact);
+    memcpy(exact, bytes, size); /* so that a sanitizer sees a read past its end */
+    assert_int_equal(source_text_new(exact, size, &text, &text_size), 0);
+    assert_string_equal(text, want);
+    assert_int_equal(text_size, strlen(want));
 }
 
-#define CHECK(bytes, expected) check(bytes, sizeof(bytes) - 1, expected)
+#define ASSERT_TEXT(bytes, want) assert_text(bytes, sizeof(bytes) - 1, want)
 
-static void test_plain(void **state)
-{
-    (void)state;
-    CHECK("", "");
-    CHECK("x = 1\n", "x = 1\n");
-    CHECK("a\r\nb\rc", "a\nb\nc");
-    CHECK("a\r", "a\n");
-    CHECK("\xef\xbb\xbfx", "x");
-    CHECK("na\xc3\xafve", "na\xc3\xafve");
-}
-
-static void test_broken(void **state)
+static void test_utf8(void **state)
 {
     (void)state;
-    CHECK("a\0b", "a\xef\xbf\xbd"
-                  "b");
-    CHECK("\xe9", "\xef\xbf\xbd");
-    CHECK("x\xc3", "x\xef\xbf\xbd");
-    CHECK("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-    CHECK("\xf0\x9f\x90", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    ASSERT_TEXT("", "");
+    ASSERT_TEXT("x = 'é€😀'\n", "x = 'é€😀'\n");
+    ASSERT_TEXT("\xef\xbb\xbfx = 'é'\n", "x = 'é'\n");
+    ASSERT_TEXT("\xef\xbb\xbf# coding: latin-1\nx = 'é'\n", "# coding: latin-1\nx = 'é'\n");
+    ASSERT_TEXT("\xef\xbb", BAD BAD);
+    ASSERT_TEXT("a\xff\xc3", "a" BAD BAD);
+    ASSERT_TEXT("\xed\xa0\x80", BAD BAD BAD); /* a surrogate */
+    ASSERT_TEXT("a\0b", "a" BAD "b");
 }
 
+static void test_line_ends(void **state)
+{
+    (void)state;
+    ASSERT_TEXT("a\r\nb\rc\n\rd\r\r\n", "a\nb\nc\n\nd\n\n");
+    ASSERT_TEXT("\r", "\n");
+    ASSERT_TEXT("a\fb\vc\x1c"
+                "d\xe2\x80\xa8"
+                "e",
+                "a\fb\vc\x1c"
+                "d\xe2\x80\xa8"
+                "e");
+}
+
+/* Python's names of encodings, whatever iconv calls them. */
 static void test_encodings(void **state)
 {
+    static const struct {
+        const char *name, *bytes, *want;
+    } ROWS[] = {
+        { "latin-1", "\xe9\x80", "\u00e9\xc2\x80" },
+        { "latin_1", "\xe9", "é" },
+        { "Latin1", "\xe9", "é" },
+        { "iso-8859-1", "\xe9", "é" },
+        { "iso_8859_15", "\xa4", "€" },
+        { "iso8859-15", "\xa4", "€" },
+        { "cp1252", "\x80\x81", "€" BAD },
+        { "windows-1252", "\x80", "€" },
+        { "ascii", "a\xe9z", "a" BAD "z" },
+        { "us-ascii", "a\xe9", "a" BAD },
+        { "utf-8", "é\xff", "é" BAD },
+        { "utf8", "é", "é" },
+        { "UTF_8", "é", "é" },
+        { "koi8-r", "\xc1", "а" },
+        { "koi8_r", "\xc1", "а" },
+        { "shift_jis", "\x82\xa0", "あ" },
+        { "euc-jp", "\xa4\xa2", "あ" },
+        { "euc_jp", "\xa4\xa2\xa4", "あ" BAD },
+        { "gbk", "\xc4\xe3", "你" },
+        { "big5", "\xa7\x41", "你" },
+        { "cp949", "\xb0\xa1", "가" },
+        { "no-such-encoding", "\xe9", "é" },
+    };
     (void)state;
-    CHECK("# coding: latin-1\n\xe9", "# coding: latin-1\n\xc3\xa9");
-    CHECK("#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n\x80",
-          "#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n\xe2\x82\xac");
-    CHECK("# -*- coding: shift_jis -*-\n\x82\xa0", "# -*- coding: shift_jis -*-\n\xe3\x81\x82");
-    CHECK("# coding=UTF_8\n\xc3\xa9", "# coding=UTF_8\n\xc3\xa9");
-    CHECK("# coding: no-such-thing\n\xe9", "# coding: no-such-thing\n\xc3\xa9");
-    CHECK("# coding: ascii\n\xe9x", "# coding: ascii\n?x");
-    /* no comment, or too late */
-    CHECK("coding: latin-1\n\xe9", "coding: latin-1\n\xef\xbf\xbd");
-    CHECK("x = 1 # coding: latin-1\n\xe9", "x = 1 # coding: latin-1\n\xef\xbf\xbd");
-    CHECK("\n\n# coding: latin-1\n\xe9", "\n\n# coding: latin-1\n\xef\xbf\xbd");
-    CHECK("# coding:", "# coding:");
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        char bytes[256], want[256];
+        int size = snprintf(bytes, sizeof bytes, "# -*- coding: %s -*-\r\n%s\n", ROWS[i].name,
+                            ROWS[i].bytes);
+        snprintf(want, sizeof want, "# -*- coding: %s -*-\n%s\n", ROWS[i].name, ROWS[i].want);
+        assert_text(bytes, (size_t)size, want);
+    }
+}
+
+/* Where a coding line counts, and where it is like any other (PEP 263). */
+static void test_coding_lines(void **state)
+{
+    (void)state;
+    ASSERT_TEXT("#!/usr/bin/python\n# vim: set fileencoding=latin-1 :\n\xe9",
+                "#!/usr/bin/python\n# vim: set fileencoding=latin-1 :\né");
+    ASSERT_TEXT("\n \t\f# coding=\tlatin-1\n\xe9", "\n \t\f# coding=\tlatin-1\né");
+    ASSERT_TEXT("# coding or encoding: latin-1\n\xe9", "# coding or encoding: latin-1\né");
+    ASSERT_TEXT("# coding: latin-1", "# coding: latin-1");
+    ASSERT_TEXT("x = 1 # coding: latin-1\n\xe9", "x = 1 # coding: latin-1\n" BAD);
+    ASSERT_TEXT("x = 1\n# coding: latin-1\n\xe9", "x = 1\n# coding: latin-1\n" BAD);
+    ASSERT_TEXT("\n\n# coding: latin-1\n\xe9", "\n\n# coding: latin-1\n" BAD);
+    ASSERT_TEXT("# coding latin-1\n\xe9", "# coding latin-1\n" BAD);
+    ASSERT_TEXT("# coding:\n\xe9", "# coding:\n" BAD);
+    ASSERT_TEXT("# coding", "# coding");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_line_ends),
         cmocka_unit_test(test_encodings),
+        cmocka_unit_test(test_coding_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
