@@ -1,3 +1,5 @@
+/* The reading half of profile_json.h. A profile comes from anywhere: what has the wrong type is
+ * empty. */
 #include "output/json/profile_json.h"
 
 #include "output/json/profile_fields.h"
@@ -98,7 +100,7 @@ static int read_points(struct report *report, yyjson_val *json, struct point_lis
         return -ENOMEM;
     yyjson_arr_foreach(json, index, count, item)
     {
-        ret->items[index].time_ns = yyjson_get_num(yyjson_arr_get(item, 0));
+        ret->items[index].time_ns = (double)integer(yyjson_arr_get(item, 0));
         ret->items[index].megabytes = yyjson_get_num(yyjson_arr_get(item, 1));
     }
     return 0;
@@ -131,7 +133,10 @@ static void read_waits(yyjson_val *json, struct wait_times *ret)
 
 static int64_t integer(yyjson_val *json)
 {
-    return yyjson_is_real(json) ? (int64_t)yyjson_get_real(json) : yyjson_get_sint(json);
+    double real = yyjson_get_real(json);
+    if (!yyjson_is_real(json))
+        return yyjson_get_sint(json);
+    return real > -9e18 && real < 9e18 ? (int64_t)real : 0;
 }
 
 static int read_value(struct report *report, enum value_kind kind, yyjson_val *json, void *ret)
@@ -176,6 +181,9 @@ static int read_map(struct report *report, const struct record *record, yyjson_v
     yyjson_val *key, *value;
     if (list_new(report, yyjson_obj_size(json), record->size, &list))
         return -ENOMEM;
+    memcpy(at, &list, sizeof list);
+    if (!list.count) /* empty, or no object at all */
+        return 0;
     yyjson_obj_foreach(json, index, count, key, value)
     {
         char *item = (char *)list.items + index * record->size;
@@ -186,7 +194,6 @@ static int read_map(struct report *report, const struct record *record, yyjson_v
         if (error)
             return error;
     }
-    memcpy(at, &list, sizeof list);
     return 0;
 }
 

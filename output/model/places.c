@@ -121,7 +121,8 @@ static void places_restrict(struct places *places)
     places->is_restricted = true;
     for (size_t i = 0; i < places->place_index.count; i++) {
         struct place *place = &places->places[i];
-        if (place->path != NOTHING && !file_profiles(&places->files[place->path], place_line(place)))
+        if (place->path != NOTHING &&
+            !file_profiles(&places->files[place->path], place_line(place)))
             place->line_tally = place->function_tally = NOTHING;
     }
 }

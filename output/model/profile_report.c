@@ -1,3 +1,5 @@
+/* The report of a profile: the run as a whole, processes and threads; the other report_*.c do the
+ * rest. */
 #include "output/model/array.h"
 #include "output/model/report_build.h"
 #include "sampler/base/cleanup.h"

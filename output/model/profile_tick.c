@@ -1,3 +1,5 @@
+/* A tick is charged: each sample to the innermost shown line and to its callers, idle time to who
+ * waits. */
 #include "output/model/array.h"
 #include "output/model/profile_state.h"
 

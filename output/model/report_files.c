@@ -1,3 +1,4 @@
+/* Files, lines and functions of a report, with source text and regions. */
 #include "output/model/report_build.h"
 
 #include "sampler/base/error.h"
@@ -43,10 +44,10 @@ static size_t count_lines(const struct source_file *source)
 static int lines_fill(struct report *report, const struct source_file *source,
                       struct report_file *file)
 {
-    const char *at = source->text, *end = at + source->size;
+    const char *at = source->text ?: "", *end = at + source->size;
     for (size_t i = 0; i < file->lines.count; i++) {
         size_t length = 0;
-        if (source->text && at < end) {
+        if (at < end) {
             const char *newline = memchr(at, '\n', (size_t)(end - at));
             length = (size_t)((newline ? newline + 1 : end) - at);
         }

@@ -1,3 +1,4 @@
+/* What a report has to say about what is missing from it. */
 #include "output/model/report_build.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Stacks and the timeline of a report, the stacks with most hits first. */
 #include "output/model/report_build.h"
 
 #include "sampler/base/cleanup.h"

@@ -1,3 +1,4 @@
+/* The reading half of recorder.h: rows of a stream back to events. Any text is safe to replay. */
 #include "sampler/base/arena.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/recorder.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Our profiles to Scalene itself, from the virtual environment that cmake/scalene makes: each golden
-profile is valid for its model, and its terminal view and its standalone page show it. 77: there is no
-such environment."""
+"""Our profiles to Scalene itself, from the environment that cmake/scalene makes: each golden
+profile is valid for its model, and its terminal view and its standalone page show it. 77 says:
+there is no such environment."""
 
 import json
 import os
