@@ -92,6 +92,14 @@ static int read_numbers(struct report *report, yyjson_val *json, struct number_l
     return 0;
 }
 
+static int64_t integer(yyjson_val *json)
+{
+    double real = yyjson_get_real(json);
+    if (!yyjson_is_real(json))
+        return yyjson_get_sint(json);
+    return real > -9e18 && real < 9e18 ? (int64_t)real : 0;
+}
+
 static int read_points(struct report *report, yyjson_val *json, struct point_list *ret)
 {
     size_t index, count;
@@ -129,14 +137,6 @@ static void read_waits(yyjson_val *json, struct wait_times *ret)
     for (size_t i = 0; i < WAIT_KINDS; i++)
         ret->seconds[i] =
             yyjson_get_num(yyjson_obj_get(json, thread_state_name(THREAD_WAIT_GIL + i)));
-}
-
-static int64_t integer(yyjson_val *json)
-{
-    double real = yyjson_get_real(json);
-    if (!yyjson_is_real(json))
-        return yyjson_get_sint(json);
-    return real > -9e18 && real < 9e18 ? (int64_t)real : 0;
 }
 
 static int read_value(struct report *report, enum value_kind kind, yyjson_val *json, void *ret)
