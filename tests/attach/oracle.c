@@ -22,6 +22,7 @@ struct seen {
 struct tally {
     void *tree;
     uint64_t total, wanted;
+    int last_error; /* of a sample that was dropped */
     char *text;
 };
 
@@ -90,7 +91,9 @@ static int sample(struct stack_reader *reader, struct tally *tally, bool main_on
             int error = stack_reader_read(reader, (size_t)i, &event);
             if (error == -ESRCH)
                 continue; /* the thread ended, which is no fault of the read */
-            if (!error)
+            if (error)
+                tally->last_error = error;
+            else
                 tally_add(tally, &event);
             tally->total++;
         }
@@ -132,8 +135,8 @@ int main(int argc, char **argv)
     twalk(tally.tree, seen_print);
     struct stack_counts counts = stack_reader_counts(reader);
     printf("# clean %" PRIu64 " retried %" PRIu64 " dropped %" PRIu64 " pauses %" PRIu64
-           " paused_ns %" PRIu64 " longest_ns %" PRIu64 " error %d\n",
+           " paused_ns %" PRIu64 " longest_ns %" PRIu64 " drop_error %d error %d\n",
            counts.clean, counts.retried, counts.dropped, counts.pauses, counts.paused_ns,
-           counts.longest_pause_ns, error);
+           counts.longest_pause_ns, tally.last_error, error);
     return error != 0 && error != -ESRCH;
 }
