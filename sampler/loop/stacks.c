@@ -248,26 +248,26 @@ int stack_reader_list(struct stack_reader *reader)
 }
 
 /* Objects that were mapped since are learnt of when an address lies in none that is known. */
-static void maps_refresh(struct stack_reader *reader)
+static int maps_refresh(struct stack_reader *reader)
 {
-    struct maps fresh;
+    struct maps fresh, old = reader->maps;
     if (!reader->maps_outdated || maps_read(reader->process->proc_fd, &fresh))
-        return;
+        return 0;
     reader->maps_outdated = false;
-    if (unwinder_libunwind.set_maps(reader->unwind, &fresh) ||
-        native_symbols_set_maps(reader->symbols, &fresh)) {
-        maps_done(&fresh);
-        return;
-    }
-    maps_done(&reader->maps);
-    reader->maps = fresh;
+    reader->maps = fresh; /* the borrowers keep the address, not what stands there */
+    int error = unwinder_libunwind.set_maps(reader->unwind, &reader->maps);
+    if (!error)
+        error = native_symbols_set_maps(reader->symbols, &reader->maps);
+    maps_done(&old);
+    return error;
 }
 
 int stack_reader_begin(struct stack_reader *reader)
 {
     arena_empty(&reader->arena);
-    if (reader->options.native)
-        maps_refresh(reader);
+    int error = reader->options.native ? maps_refresh(reader) : 0;
+    if (error)
+        return error;
     int changed = python_threads_changed(reader->python);
     if (changed < 0)
         return changed;
