@@ -22,6 +22,7 @@ struct member {
     uint64_t cpu_ns;      /* as last read */
     /* of its children that ended: what was told of them, and the account before we watched */
     uint64_t children_told_ns, children_before_ns;
+    unsigned looks;  /* at its program */
     int wait_status; /* the kernel told it; -1: not yet */
 };
 

@@ -16,7 +16,9 @@ enum {
     POLL_NS = 10000000,
     EVENTS_BEAT_NS = 100000000, /* where the kernel tells us, only CPU time is left to look at */
     SCAN_NS = 1000000000,
-    COST_FACTOR = 50,  /* a beat is followed by so many times its cost: at most 2 % of a core */
+    COST_FACTOR = 100, /* a beat is followed by so many times its cost: 1 % of a core at most */
+    FRESH = 100,       /* looks at a new program, one a beat; later */
+    STALE = 10,        /* one in so many beats */
     CHECKED = 16,      /* members a beat, and in addition */
     SHARE_CHECKED = 8, /* one in so many, so that the ended are forgotten as fast as others end */
     NEW_PIDS = 256,    /* more than these: a scan of all is cheaper */
@@ -32,7 +34,8 @@ struct family_watch {
     size_t alive;
     struct family_event *queue;
     size_t queue_first, queue_count;
-    uint64_t beat_ns, scan_ns;   /* the next ones */
+    uint64_t beat_ns, scan_ns; /* the next ones */
+    int newest_fd;
     pid_t newest, newest_before; /* pids that the kernel gave last, at the last two looks */
     size_t turn;
     int error; /* -ENOMEM */
@@ -45,6 +48,7 @@ void family_watch_close(struct family_watch *watch)
     if (watch->events_fd >= 0)
         process_events_close(watch->events_fd);
     cleanup_close(&watch->epoll_fd);
+    cleanup_close(&watch->newest_fd);
     members_done(&watch->members);
     free(watch->queue);
     free(watch);
@@ -128,6 +132,7 @@ static void member_forget_gone(struct family_watch *watch, pid_t pid)
 
 static void member_exec(struct family_watch *watch, struct member *member)
 {
+    member->looks = 0;
     cpu_clock_read(member->pid, &member->cpu_ns);
     event_add(watch, (struct family_event){ .change = FAMILY_EXECED,
                                             .pid = member->pid,
@@ -191,12 +196,12 @@ static void newcomers_scan(struct family_watch *watch)
     }
 }
 
-/* The pid that was given last: the last word of /proc/loadavg (proc(5)). */
-static pid_t newest_pid_read(void)
+/* The pid that was given last: the last word of /proc/loadavg (proc(5)); -1: not told. */
+static pid_t newest_pid_read(const struct family_watch *watch)
 {
     char text[128];
-    if (proc_read_file(AT_FDCWD, "/proc/loadavg", text, sizeof text) < 0)
-        return -1;
+    ssize_t length = pread(watch->newest_fd, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     const char *last = strrchr(text, ' ');
     return last ? proc_parse_id(last + 1) : -1;
@@ -208,7 +213,7 @@ static pid_t newest_pid_read(void)
  */
 static void newcomers_find(struct family_watch *watch)
 {
-    pid_t newest = newest_pid_read(), from = watch->newest_before;
+    pid_t newest = newest_pid_read(watch), from = watch->newest_before;
     if (newest == from)
         return;
     watch->newest_before = watch->newest;
@@ -280,6 +285,8 @@ static void member_check(struct family_watch *watch, struct member *member)
         member_forget_gone(watch, member->pid);
         return;
     }
+    if (member->looks++ > FRESH && member->looks % STALE)
+        return;
     cpu_clock_read(member->pid, &member->cpu_ns);
     if (member->pidfd < 0 && !member_is_alive(member))
         member_end(watch, member);
@@ -294,24 +301,36 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t next_after(uint64_t now_ns, uint64_t begin_ns, uint64_t least_ns)
+{
+    uint64_t gap_ns = COST_FACTOR * (thread_cpu_ns() - begin_ns);
+    return now_ns + (gap_ns > least_ns ? gap_ns : least_ns);
+}
+
+/* For those whose pids were not given in order, or whose kernel does not tell of them. */
+static void scan_when_due(struct family_watch *watch, uint64_t now_ns)
+{
+    if (now_ns < watch->scan_ns)
+        return;
+    uint64_t begin_ns = thread_cpu_ns();
+    newcomers_scan(watch);
+    watch->scan_ns = next_after(now_ns, begin_ns, SCAN_NS);
+}
+
 static void beat(struct family_watch *watch, uint64_t now_ns)
 {
-    uint64_t begin_ns = thread_cpu_ns();
     bool polling = watch->events_fd < 0;
-    if (polling && watch->follow && now_ns >= watch->scan_ns) {
-        newcomers_scan(watch);
-        watch->scan_ns = now_ns + SCAN_NS;
-    } else if (polling && watch->follow) {
+    if (polling && watch->follow)
+        scan_when_due(watch, now_ns);
+    uint64_t begin_ns = thread_cpu_ns();
+    if (polling && watch->follow)
         newcomers_find(watch);
-    }
     size_t checks = CHECKED + watch->members.count / SHARE_CHECKED;
     for (size_t i = 0; i < checks && i < watch->members.count; i++) {
         watch->turn = (watch->turn + 1) % watch->members.count;
         member_check(watch, &watch->members.list[watch->turn]);
     }
-    uint64_t gap_ns = COST_FACTOR * (thread_cpu_ns() - begin_ns);
-    uint64_t least_ns = polling ? POLL_NS : EVENTS_BEAT_NS;
-    watch->beat_ns = now_ns + (gap_ns > least_ns ? gap_ns : least_ns);
+    watch->beat_ns = next_after(now_ns, begin_ns, polling ? POLL_NS : EVENTS_BEAT_NS);
 }
 
 /* Ends are asked for first and told last: a process that has ended did before whatever the news in
@@ -342,6 +361,7 @@ int family_watch_open(bool follow, enum family_method method, struct family_watc
     if (!watch)
         return failure_set(why, -ENOMEM, "out of memory");
     watch->follow = follow;
+    watch->newest_fd = -1;
     watch->events_fd = method == FAMILY_EVENTS ? process_events_open() : -1;
     watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (watch->epoll_fd < 0)
@@ -349,7 +369,8 @@ int family_watch_open(bool follow, enum family_method method, struct family_watc
                            strerror(errno));
     if (watch->events_fd >= 0)
         epoll_add(watch, watch->events_fd, 0);
-    watch->newest = watch->newest_before = newest_pid_read();
+    watch->newest_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    watch->newest = watch->newest_before = newest_pid_read(watch);
     *ret = TAKE_PTR(watch);
     return 0;
 }
