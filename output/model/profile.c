@@ -25,8 +25,10 @@ void profile_free(struct profile *profile)
         return;
     for (size_t i = 0; i < profile->process_index.count; i++)
         free(profile->processes[i].argv.items);
-    for (size_t i = 0; i < profile->thread_index.count; i++)
+    for (size_t i = 0; i < profile->thread_index.count; i++) {
         free(profile->threads[i].stack);
+        free(profile->threads[i].nodes);
+    }
     key_index_done(&profile->process_index);
     key_index_done(&profile->thread_index);
     stack_table_done(&profile->combined);

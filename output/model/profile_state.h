@@ -28,14 +28,14 @@ struct thread_tally {
     const char *name;
     uint64_t python_ns, native_ns, kernel_ns, wait_ns[WAIT_KINDS];
     /* The last stack: numbers of places, outermost first, and what follows from them. */
-    uint32_t *stack;
-    size_t depth, room;
+    uint32_t *stack, *nodes; /* nodes: of the stitched stack, as far as they are known */
+    size_t depth, room, node_room, known;
     uint32_t self;      /* number of the innermost shown place, or NOTHING */
     uint32_t innermost; /* of the innermost Python place, or NOTHING */
     bool joins;
-    uint32_t combined, shown; /* numbers of stacks */
-    uint64_t combined_generation, shown_generation;
-    uint32_t run; /* the number of its last run, or NOTHING */
+    uint32_t combined;   /* number of the stitched stack */
+    uint32_t generation; /* in which that and the nodes were found */
+    uint32_t run;        /* the number of its last run, or NOTHING */
 };
 
 /* The same thread with the same stack. */

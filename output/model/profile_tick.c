@@ -23,7 +23,6 @@ static int64_t thread_find(struct profile *profile, uint32_t process,
             .self = NOTHING,
             .innermost = NOTHING,
             .combined = STACK_NONE,
-            .shown = STACK_NONE,
             .run = NOTHING,
         };
     thread->ident = sample->ident;
@@ -58,20 +57,21 @@ static void thread_settle(const struct profile *profile, struct thread_tally *th
 static int stack_set(struct profile *profile, struct thread_tally *thread, const char *cwd,
                      const struct sample_event *sample)
 {
-    bool changed = sample->frame_count != thread->depth;
+    size_t same = sample->frame_count < thread->depth ? sample->frame_count : thread->depth;
     for (size_t i = 0; i < sample->frame_count; i++) {
         const struct frame_event *frame = &sample->frames[sample->frame_count - 1 - i];
         if (i < thread->depth && place_is(place_at(profile, thread->stack[i]), frame))
             continue;
-        changed = true;
+        same = i < same ? i : same;
         int64_t place = places_find(&profile->places, frame, cwd);
         if (place < 0 || ARRAY_GROW(thread->stack, i, thread->room))
             return -ENOMEM;
         thread->stack[i] = (uint32_t)place;
     }
+    if (same < thread->depth || same < sample->frame_count)
+        thread->combined = STACK_NONE;
+    thread->known = same < thread->known ? same : thread->known;
     thread->depth = sample->frame_count;
-    if (changed)
-        thread->combined = thread->shown = STACK_NONE;
     thread_settle(profile, thread);
     return 0;
 }
@@ -99,38 +99,62 @@ static int shown_halve(struct profile *profile)
     return error;
 }
 
+/* Only what changed since the thread's last stack is looked up. */
+static int64_t combined_look(struct stack_table *table, struct thread_tally *thread)
+{
+    if (thread->depth > STACK_DEPTH_MAX) {
+        thread->known = 0;
+        return stack_table_find(table, thread->stack, thread->depth);
+    }
+    while (thread->node_room < thread->depth)
+        if (ARRAY_GROW(thread->nodes, thread->node_room, thread->node_room))
+            return -ENOMEM;
+    int64_t stack =
+        stack_table_find_on(table, thread->stack, thread->depth, thread->nodes, thread->known);
+    thread->known = stack < 0 ? 0 : thread->depth;
+    return stack;
+}
+
 static int combined_find(struct profile *profile, struct thread_tally *thread)
 {
     struct stack_table *table = &profile->combined;
-    if (thread->combined != STACK_NONE && thread->combined_generation == table->generation)
+    if (thread->combined != STACK_NONE && thread->generation == table->generation)
         return 0;
     int error = stack_table_is_full(table) ? combined_halve(profile) : 0;
-    int64_t stack = error ? error : stack_table_find(table, thread->stack, thread->depth);
+    if (thread->generation != table->generation)
+        thread->known = 0;
+    int64_t stack = error ? error : combined_look(table, thread);
     if (stack < 0)
         return (int)stack;
     thread->combined = (uint32_t)stack;
-    thread->combined_generation = table->generation;
+    thread->generation = table->generation;
     return 0;
 }
 
 /* The same stack with shown lines alone. Deeper than a stack may be, only its outer part. */
-static int shown_find(struct profile *profile, struct thread_tally *thread)
+static int64_t shown_look(struct profile *profile, const struct thread_tally *thread)
 {
-    struct stack_table *table = &profile->shown;
-    if (thread->shown != STACK_NONE && thread->shown_generation == table->generation)
-        return 0;
     uint32_t places[STACK_DEPTH_MAX];
     size_t count = 0;
     for (size_t i = 0; i < thread->depth && count < STACK_DEPTH_MAX; i++)
         if (place_at(profile, thread->stack[i])->line_tally != NOTHING)
             places[count++] = thread->stack[i];
-    int error = stack_table_is_full(table) ? shown_halve(profile) : 0;
-    int64_t stack = error ? error : stack_table_find(table, places, count);
-    if (stack < 0)
-        return (int)stack;
-    thread->shown = (uint32_t)stack;
-    thread->shown_generation = table->generation;
-    return 0;
+    int error = stack_table_is_full(&profile->shown) ? shown_halve(profile) : 0;
+    return error ? error : stack_table_find(&profile->shown, places, count);
+}
+
+/* Each stitched stack remembers which one it is without what is hidden. */
+static int64_t shown_find(struct profile *profile, const struct thread_tally *thread)
+{
+    struct stack_node *stitched = &profile->combined.nodes[thread->combined];
+    if (stitched->twin != STACK_NONE && stitched->twin_generation == profile->shown.generation)
+        return stitched->twin;
+    int64_t shown = shown_look(profile, thread);
+    if (shown >= 0 && thread->depth <= STACK_DEPTH_MAX) {
+        stitched->twin = (uint32_t)shown;
+        stitched->twin_generation = profile->shown.generation;
+    }
+    return shown;
 }
 
 /* ---- charging ---- */
@@ -156,24 +180,26 @@ static void callers_charge(struct profile *profile, const struct thread_tally *t
     }
 }
 
-static int stacks_charge(struct profile *profile, struct thread_tally *thread,
+static void node_charge(struct stack_table *table, uint32_t number, const struct charge *charge,
+                        uint64_t hits)
+{
+    if (number == STACK_ROOT) /* no frame at all, or none that is shown */
+        return;
+    struct stack_node *node = &table->nodes[number];
+    node->hits += hits;
+    node->python_ns += charge->python_ns;
+    node->c_ns += charge->native_ns + charge->kernel_ns;
+    node->base_ns += charge_base_ns(charge);
+}
+
+static int stacks_charge(struct profile *profile, const struct thread_tally *thread,
                          const struct charge *charge, uint64_t hits)
 {
-    int error = shown_find(profile, thread);
-    if (error)
-        return error;
-    struct stack_node *nodes[] = {
-        thread->combined == STACK_ROOT ? NULL : &profile->combined.nodes[thread->combined],
-        thread->shown == STACK_ROOT ? NULL : &profile->shown.nodes[thread->shown],
-    };
-    for (size_t i = 0; i < 2; i++) {
-        if (!nodes[i])
-            continue;
-        nodes[i]->hits += hits;
-        nodes[i]->python_ns += charge->python_ns;
-        nodes[i]->c_ns += charge->native_ns + charge->kernel_ns;
-        nodes[i]->base_ns += charge_base_ns(charge);
-    }
+    int64_t shown = shown_find(profile, thread);
+    if (shown < 0)
+        return (int)shown;
+    node_charge(&profile->combined, thread->combined, charge, hits);
+    node_charge(&profile->shown, (uint32_t)shown, charge, hits);
     return 0;
 }
 

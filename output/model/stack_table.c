@@ -16,7 +16,7 @@ static int room_make(struct stack_table *table)
     table->nodes = nodes;
     table->room = room;
     if (!table->count)
-        nodes[table->count++] = (struct stack_node){ .parent = STACK_NONE };
+        nodes[table->count++] = (struct stack_node){ .parent = STACK_NONE, .twin = STACK_NONE };
     return 0;
 }
 
@@ -30,8 +30,17 @@ static int64_t child_find(struct stack_table *table, uint32_t parent, uint32_t f
     if (number < 0)
         return number;
     if ((size_t)number + 1 == table->count)
-        table->nodes[table->count++] = (struct stack_node){ .parent = parent, .frame = frame };
+        table->nodes[table->count++] =
+            (struct stack_node){ .parent = parent, .frame = frame, .twin = STACK_NONE };
     return number + 1;
+}
+
+static void stack_mark(struct stack_table *table, int64_t node)
+{
+    if (node <= 0 || table->nodes[node].is_stack)
+        return;
+    table->nodes[node].is_stack = true;
+    table->stack_count++;
 }
 
 int64_t stack_table_find(struct stack_table *table, const uint32_t *frames, size_t count)
@@ -45,10 +54,19 @@ int64_t stack_table_find(struct stack_table *table, const uint32_t *frames, size
         if (node >= 0)
             node = child_find(table, (uint32_t)node, frames[i]);
     }
-    if (node > 0 && !table->nodes[node].is_stack) {
-        table->nodes[node].is_stack = true;
-        table->stack_count++;
+    stack_mark(table, node);
+    return node;
+}
+
+int64_t stack_table_find_on(struct stack_table *table, const uint32_t *frames, size_t count,
+                            uint32_t *nodes, size_t known)
+{
+    int64_t node = known ? nodes[known - 1] : STACK_ROOT;
+    for (size_t i = known; i < count && node >= 0; i++) {
+        node = child_find(table, (uint32_t)node, frames[i]);
+        nodes[i] = (uint32_t)node;
     }
+    stack_mark(table, node);
     return node;
 }
 

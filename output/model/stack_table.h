@@ -18,7 +18,9 @@ struct stack_node {
     uint32_t parent, frame; /* the parent's number, and the caller's number for the frame */
     uint64_t hits;
     uint64_t python_ns, c_ns, base_ns;
-    bool is_stack; /* some stack ends here */
+    uint32_t twin,
+        twin_generation; /* the caller's: a stack of another table that follows from this one */
+    bool is_stack;       /* some stack ends here */
 };
 
 #define STACK_ROOT 0u
@@ -29,12 +31,20 @@ struct stack_table {          /* all zero is empty */
     struct key_index children;
     size_t count, room, stack_count;
     uint64_t dropped_stacks, dropped_hits;
-    uint64_t generation; /* numbers of an earlier generation mean nothing any more */
+    uint32_t generation; /* numbers of an earlier generation mean nothing any more */
 };
 
 /* The stack of these frames, outermost first. The middle of a very deep one is left out. A number
  * or -ENOMEM. */
 int64_t stack_table_find(struct stack_table *table, const uint32_t *frames, size_t count);
+
+/*
+ * The same, where the caller keeps the nodes on the way: `nodes[0]` to `nodes[known - 1]` are those
+ * of the first frames in this generation, and the rest is filled in. At most STACK_DEPTH_MAX
+ * frames.
+ */
+int64_t stack_table_find_on(struct stack_table *table, const uint32_t *frames, size_t count,
+                            uint32_t *nodes, size_t known);
 
 bool stack_table_is_full(const struct stack_table *table);
 
