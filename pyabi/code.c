@@ -120,7 +120,8 @@ static size_t identity_size(const struct py_layout *layout)
     return offset_of(layout->code.line_table) + 8 - offset_of(layout->code.argcount);
 }
 
-static uint64_t head_word(const struct py_layout *layout, const uint8_t *head, struct py_offset field)
+static uint64_t head_word(const struct py_layout *layout, const uint8_t *head,
+                          struct py_offset field)
 {
     uint64_t value;
     memcpy(&value, head + offset_of(field) - offset_of(layout->code.argcount), sizeof value);
@@ -132,7 +133,8 @@ static int32_t head_int(const struct py_layout *layout, const uint8_t *head, str
     return (int32_t)head_word(layout, head, field);
 }
 
-/* Names are compared by content where code objects carry no version: length, hash and first bytes. */
+/* Names are compared by content where code objects carry no version: length, hash and first bytes.
+ */
 static bool names_same(struct code_cache *cache, struct view *view, struct remote *source,
                        const uint8_t *head, uint8_t (*names)[48], bool learn)
 {
@@ -172,9 +174,10 @@ static int type_check(struct code_cache *cache, struct remote *source, remote_ad
     return 0;
 }
 
-/* The interpreter's own trampolines have no names, or one text for both and a line table that says "none" (0 or 1
- * byte: _Py_InitCleanup in Python/specialize.c of 3.12 and 3.13). */
-static bool is_trampoline(const struct py_layout *layout, struct remote *source, const uint8_t *head)
+/* The interpreter's own trampolines have no names, or one text for both and a line table that says
+ * "none" (0 or 1 byte: _Py_InitCleanup in Python/specialize.c of 3.12 and 3.13). */
+static bool is_trampoline(const struct py_layout *layout, struct remote *source,
+                          const uint8_t *head)
 {
     remote_addr name = head_word(layout, head, layout->code.name);
     remote_addr filename = head_word(layout, head, layout->code.filename);
@@ -257,7 +260,8 @@ static int bytecode_read(const struct py_layout *layout, struct remote *source, 
         bytecode = malloc(size + 1);
         if (!bytecode)
             return -ENOMEM;
-        error = remote_read(source, address + offset_of(layout->code.bytecode_inline), bytecode, size);
+        error =
+            remote_read(source, address + offset_of(layout->code.bytecode_inline), bytecode, size);
     } else {
         remote_addr object = 0;
         error = remote_read(source, address + offset_of(layout->code.bytecode), &object, 8);
@@ -313,11 +317,12 @@ int code_cache_find(struct code_cache *cache, struct view *view, struct remote *
         return 0;
     }
     int error = -EBADMSG;
-    if (!address || identity_size(layout) > sizeof (*slot)->identity)
+    if (!address || identity_size(layout) > sizeof(*slot)->identity)
         return error;
-    uint8_t head[sizeof (*slot)->identity];
-    const void *now = view_fetch(view, source, PIECE_CODE, address + offset_of(layout->code.argcount),
-                                 identity_size(layout), &error);
+    uint8_t head[sizeof(*slot)->identity];
+    const void *now =
+        view_fetch(view, source, PIECE_CODE, address + offset_of(layout->code.argcount),
+                   identity_size(layout), &error);
     if (!now)
         return error;
     memcpy(head, now, identity_size(layout));

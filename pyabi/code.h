@@ -1,7 +1,8 @@
 /*
- * Code objects, read once and recognised again: an entry is used only when the bytes that make up the object's
- * identity (from argcount to line table, with its own never repeated version from 3.12 on, with the texts of its
- * names before) are those of the moment. So an entry is never stale, without a generation counter.
+ * Code objects, read once and recognised again: an entry is used only when the bytes that make up
+ * the object's identity (from argcount to line table, with its own never repeated version from 3.12
+ * on, with the texts of its names before) are those of the moment. So an entry is never stale,
+ * without a generation counter.
  */
 #pragma once
 
@@ -15,10 +16,10 @@ struct code_entry {
     const char *name;     /* qualified on 3.11+; interned; NULL: unreadable */
     const char *filename; /* interned; NULL: unreadable */
     int first_line;
-    uint32_t frame_words; /* of a frame in the data stack; 0 where frames are heap objects */
+    uint32_t frame_words;   /* of a frame in the data stack; 0 where frames are heap objects */
     uint64_t bytecode_size; /* 0: unknown */
-    bool internal;        /* a trampoline of the interpreter's own, no code of anybody */
-    bool retired;         /* its address has got another identity since */
+    bool internal;          /* a trampoline of the interpreter's own, no code of anybody */
+    bool retired;           /* its address has got another identity since */
     /* private from here */
     struct code_entry *next_retired;
     uint64_t generation;
@@ -42,10 +43,10 @@ void code_cache_start_round(struct code_cache *cache);
 size_t code_cache_count(const struct code_cache *cache);
 
 /*
- * The entry of a code object that is alive at this moment. `source` is for what was not predicted. `generation`
- * counts freed code objects (3.14+); while it stays the same an entry needs no other proof; 0 when there is none.
- * The entry lives until the next round, even when its address gets another identity; then it says so. 0, -EBADMSG,
- * -EFAULT, …
+ * The entry of a code object that is alive at this moment. `source` is for what was not predicted.
+ * `generation` counts freed code objects (3.14+); while it stays the same an entry needs no other
+ * proof; 0 when there is none. The entry lives until the next round, even when its address gets
+ * another identity; then it says so. 0, -EBADMSG, -EFAULT, …
  */
 int code_cache_find(struct code_cache *cache, struct view *view, struct remote *source,
                     remote_addr address, uint64_t generation, struct code_entry **ret);

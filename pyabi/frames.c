@@ -1,6 +1,6 @@
 /*
- * From a thread state to its Python frames. The thread may be running: every rule below that a whole stack keeps
- * is checked, and what breaks one is torn, never shown.
+ * From a thread state to its Python frames. The thread may be running: every rule below that a
+ * whole stack keeps is checked, and what breaks one is torn, never shown.
  */
 #include "pyabi/field.h"
 #include "pyabi/python.h"
@@ -56,7 +56,8 @@ static int head_read(struct walk *walk)
     return 0;
 }
 
-/* The counter that moves when a code object is freed: while it stands, cached code needs no other proof. */
+/* The counter that moves when a code object is freed: while it stands, cached code needs no other
+ * proof. */
 static int generation_read(struct walk *walk)
 {
     int error = 0;
@@ -88,8 +89,8 @@ static size_t older_chunk_size(struct walk *walk, remote_addr chunk)
 }
 
 /*
- * The chunks of the data stack that are not yet among the view's pieces, each in one read. Only a help: frames that
- * are not found in a chunk are read one by one, so nothing here is an error.
+ * The chunks of the data stack that are not yet among the view's pieces, each in one read. Only a
+ * help: frames that are not found in a chunk are read one by one, so nothing here is an error.
  */
 static void chunks_fetch(struct walk *walk)
 {
@@ -105,7 +106,8 @@ static void chunks_fetch(struct walk *walk)
         int error = 0;
         const uint8_t *header = view_find(walk->view, chunk, size);
         if (!header && i == 0)
-            header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size + CHUNK_SLACK, &error);
+            header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size + CHUNK_SLACK,
+                                &error);
         if (!header)
             header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size, &error);
         if (!header)
@@ -144,8 +146,8 @@ static bool frame_is_executing(const struct walk *walk, const uint8_t *bytes, ui
 static const uint8_t *frame_bytes(struct walk *walk, remote_addr address, int *ret_error)
 {
     size_t size = walk->lead + walk->layout->frame.size;
-    const uint8_t *bytes = view_fetch(walk->view, walk->source, PIECE_FRAME, address - walk->lead, size,
-                                      ret_error);
+    const uint8_t *bytes =
+        view_fetch(walk->view, walk->source, PIECE_FRAME, address - walk->lead, size, ret_error);
     return bytes ? bytes + walk->lead : NULL;
 }
 
@@ -173,8 +175,8 @@ static int frame_read(struct walk *walk, remote_addr address, struct walked_fram
     if (ret->owner > layout->highest_owner)
         return -EBADMSG;
     ret->is_shim = layout->shim_owners >> ret->owner & 1;
-    /* A thread that stands still may be just about to start its innermost frame, or to leave it. But a generator that
-     * is being left may have lost its link already. */
+    /* A thread that stands still may be just about to start its innermost frame, or to leave it.
+     * But a generator that is being left may have lost its link already. */
     bool may_rest = ret->is_shim || (walk->moment == MOMENT_STILL && address == walk->head &&
                                      (!walk->lead || ret->owner != layout->generator_owner));
     return may_rest || frame_is_executing(walk, bytes, ret->owner) ? 0 : -EAGAIN;
@@ -182,7 +184,8 @@ static int frame_read(struct walk *walk, remote_addr address, struct walked_fram
 
 /* ---- the chain ---- */
 
-/* Links that go in a circle come back to a frame that is compared with twice as many others each time (Brent). */
+/* Links that go in a circle come back to a frame that is compared with twice as many others each
+ * time (Brent). */
 static int chain_walk(struct walk *walk)
 {
     struct python *python = walk->python;
@@ -213,7 +216,8 @@ static int chain_walk(struct walk *walk)
     return 0;
 }
 
-/* A whole chain ends where an evaluation of the C loop began; a frame that is half linked does not. */
+/* A whole chain ends where an evaluation of the C loop began; a frame that is half linked does not.
+ */
 static int chain_end_check(const struct walk *walk)
 {
     const struct python *python = walk->python;
@@ -253,17 +257,19 @@ static void anchors_from_cframes(struct walk *walk)
 
 /* ---- code ---- */
 
-/* Where a thread of a free-threaded build has its own copy of the bytecode. 0 when it makes no sense. */
+/* Where a thread of a free-threaded build has its own copy of the bytecode. 0 when it makes no
+ * sense. */
 static remote_addr tlbc_start(struct walk *walk, const struct walked_frame *frame)
 {
     const struct py_layout *layout = walk->layout;
     remote_addr array = 0, start = 0;
     uint64_t size = 0;
-    if (remote_read(walk->source, frame->code + offset_of(layout->code.tlbc), &array, 8) || !array ||
-        remote_read(walk->source, array + offset_of(layout->tlbc.array_size), &size, 8) ||
+    if (remote_read(walk->source, frame->code + offset_of(layout->code.tlbc), &array, 8) ||
+        !array || remote_read(walk->source, array + offset_of(layout->tlbc.array_size), &size, 8) ||
         frame->tlbc_index >= size)
         return 0;
-    remote_addr entry = array + offset_of(layout->tlbc.entries) + 8 * (remote_addr)frame->tlbc_index;
+    remote_addr entry =
+        array + offset_of(layout->tlbc.entries) + 8 * (remote_addr)frame->tlbc_index;
     return remote_read(walk->source, entry, &start, 8) ? 0 : start;
 }
 
@@ -279,8 +285,8 @@ static int offset_find(struct walk *walk, struct walked_frame *frame)
     if (frame->tlbc_index)
         start = tlbc_start(walk, frame);
     frame->offset = (int64_t)(frame->position - start);
-    if (!start || frame->offset < -2 || (frame->entry->bytecode_size &&
-                                         frame->offset > (int64_t)frame->entry->bytecode_size))
+    if (!start || frame->offset < -2 ||
+        (frame->entry->bytecode_size && frame->offset > (int64_t)frame->entry->bytecode_size))
         return -EBADMSG;
     return 0;
 }
@@ -307,8 +313,9 @@ static int codes_resolve(struct walk *walk)
 }
 
 /*
- * Frames that a thread owns lie one behind the other in the data stack: each begins where the next outer one of
- * them in the same chunk ends. A link left over from an earlier call does not keep to that.
+ * Frames that a thread owns lie one behind the other in the data stack: each begins where the next
+ * outer one of them in the same chunk ends. A link left over from an earlier call does not keep to
+ * that.
  */
 static int data_stack_check(const struct walk *walk)
 {
@@ -359,7 +366,8 @@ static bool frame_unmoved(const struct walk *walk, unsigned look, const struct w
            (frame->is_shim || frame_is_executing(walk, bytes, frame->owner));
 }
 
-/* A frame that has returned keeps its bytes but has its stack pointer put back; one that runs has it taken. */
+/* A frame that has returned keeps its bytes but has its stack pointer put back; one that runs has
+ * it taken. */
 static bool innermost_alive(struct walk *walk)
 {
     const struct py_layout *layout = walk->layout;
@@ -397,14 +405,15 @@ static int looks_check(struct walk *walk)
 enum { THREAD_ATTACHED = 1 }; /* _Py_THREAD_ATTACHED, Include/internal/pycore_pystate.h of 3.13 */
 
 /* A field of a struct that is predicted as a piece of its own; 0 when absent or unreadable. */
-static uint64_t owner_field(struct walk *walk, remote_addr base, struct py_offset field, size_t size)
+static uint64_t owner_field(struct walk *walk, remote_addr base, struct py_offset field,
+                            size_t size)
 {
     uint64_t value = 0;
     int error = 0;
     if (!base || !offset_present(field))
         return 0;
-    const void *bytes = view_fetch(walk->view, walk->source, PIECE_THREAD, base + offset_of(field),
-                                   size, &error);
+    const void *bytes =
+        view_fetch(walk->view, walk->source, PIECE_THREAD, base + offset_of(field), size, &error);
     if (bytes)
         memcpy(&value, bytes, size);
     return value;
@@ -417,7 +426,8 @@ static bool collector_runs(struct walk *walk)
            owner_field(walk, walk->python->runtime, layout->runtime.gc_collecting, 4);
 }
 
-/* A collection stops all other threads: whoever has the GIL, or is attached where there is none, runs it. */
+/* A collection stops all other threads: whoever has the GIL, or is attached where there is none,
+ * runs it. */
 static void owner_read(struct walk *walk)
 {
     const struct py_layout *layout = walk->layout;
@@ -425,12 +435,12 @@ static void owner_read(struct walk *walk)
     bool attached = true;
     if (thread->gil) {
         int32_t locked = (int32_t)owner_field(walk, thread->gil, layout->gil.locked, 4);
-        walk->holds_gil = locked > 0 && owner_field(walk, thread->gil, layout->gil.last_holder, 8) ==
-                                            thread->state;
+        walk->holds_gil = locked > 0 && owner_field(walk, thread->gil, layout->gil.last_holder,
+                                                    8) == thread->state;
         attached = walk->holds_gil;
     } else {
-        attached = owner_field(walk, thread->state, layout->thread.attach_state, 4) ==
-                   THREAD_ATTACHED;
+        attached =
+            owner_field(walk, thread->state, layout->thread.attach_state, 4) == THREAD_ATTACHED;
     }
     walk->collecting = attached && collector_runs(walk);
     if (walk->collecting)

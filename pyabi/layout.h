@@ -127,7 +127,8 @@ struct py_layout {
     uint8_t unicode_compact_shift;
     uint8_t unicode_ascii_shift;
 
-    /* The instructions that call, specialised forms included; ends with {0, 0}. Include/opcode*.h. */
+    /* The instructions that call, specialised forms included; ends with {0, 0}. Include/opcode*.h.
+     */
     struct opcode_range {
         uint8_t first, last;
     } call_opcodes[12];

@@ -1,7 +1,7 @@
 /*
- * Facts about a running CPython, from its remote bytes alone: no ptrace, no files, no output. The target's
- * threads may be running; each function says what that means for its answer. Everything in remote memory
- * is hostile: walks are bounded, sizes checked, cycles end.
+ * Facts about a running CPython, from its remote bytes alone: no ptrace, no files, no output. The
+ * target's threads may be running; each function says what that means for its answer. Everything in
+ * remote memory is hostile: walks are bounded, sizes checked, cycles end.
  */
 #pragma once
 
@@ -15,9 +15,9 @@
 struct python; /* one CPython runtime in one process */
 
 /*
- * Does a runtime that we know stand at that address? 0 and the version (as in PY_VERSION_HEX), -ENOTSUP with
- * the version when it is a CPython that we do not know, -EBADMSG when it is none, -EFAULT, -ESRCH.
- * `version_hint` is what symbols or file names said, 0 when nothing did.
+ * Does a runtime that we know stand at that address? 0 and the version (as in PY_VERSION_HEX),
+ * -ENOTSUP with the version when it is a CPython that we do not know, -EBADMSG when it is none,
+ * -EFAULT, -ESRCH. `version_hint` is what symbols or file names said, 0 when nothing did.
  */
 int python_probe(struct remote *memory, remote_addr runtime, uint32_t version_hint,
                  uint32_t *ret_version);
@@ -26,8 +26,8 @@ int python_probe(struct remote *memory, remote_addr runtime, uint32_t version_hi
 const uint32_t *python_head_offsets(void);
 
 /* `memory` is borrowed and must outlive it. */
-int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hint, struct python **ret,
-                struct failure *why);
+int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hint,
+                struct python **ret, struct failure *why);
 void python_close(struct python *python);
 
 /* "3.14.2" or "3.14.2t" (free-threaded) */
@@ -46,24 +46,27 @@ struct py_thread {
     remote_addr state;       /* PyThreadState */
     remote_addr interpreter; /* PyInterpreterState */
     int64_t interpreter_id;
-    uint64_t ident;     /* threading.get_ident() */
-    uint64_t native_id; /* as the target's innermost PID namespace numbers it; 0: not found */
-    const char *name;   /* threading's; NULL: unknown. Lives until the next round */
+    uint64_t ident;           /* threading.get_ident() */
+    uint64_t native_id;       /* as the target's innermost PID namespace numbers it; 0: not found */
+    const char *name;         /* threading's; NULL: unknown. Lives until the next round */
     remote_addr gil, gil_end; /* a futex in between is a wait for the GIL; 0 without a GIL */
 };
 
 /*
- * Starts a round: all threads of all interpreters, the main interpreter's first. What earlier rounds returned
- * may be gone afterwards. `main_id` is the process's id in its own PID namespace; before 3.11 it is what
- * tells where in the C library's thread struct the kernel's id stands. Threads may be running: a list that
- * changes under the walk is -EAGAIN. Returns the count; the array is borrowed until the next round.
+ * Starts a round: all threads of all interpreters, the main interpreter's first. What earlier
+ * rounds returned may be gone afterwards. `main_id` is the process's id in its own PID namespace;
+ * before 3.11 it is what tells where in the C library's thread struct the kernel's id stands.
+ * Threads may be running: a list that changes under the walk is -EAGAIN. Returns the count; the
+ * array is borrowed until the next round.
  */
 int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret);
 
-/* Has a thread or an interpreter begun since the last round? One read. 1, 0, or -ESRCH, -EAGAIN, … */
+/* Has a thread or an interpreter begun since the last round? One read. 1, 0, or -ESRCH, -EAGAIN, …
+ */
 int python_threads_changed(struct python *python);
 
-/* Fills in the names, which the list leaves out because they cost more reads. Missing names are no error. */
+/* Fills in the names, which the list leaves out because they cost more reads. Missing names are no
+ * error. */
 void python_name_threads(struct python *python);
 
 /* ---- stacks ---- */
@@ -97,9 +100,9 @@ enum py_moment {
 };
 
 /*
- * The Python frames of one thread. `view` carries the prediction from one read of the same thread to the next.
- * -EAGAIN: torn (also a thread paused in the middle of a call); -EBADMSG, -EFAULT: likewise, where bytes made
- * no sense; -ESRCH. Never a stack that is known to be wrong.
+ * The Python frames of one thread. `view` carries the prediction from one read of the same thread
+ * to the next. -EAGAIN: torn (also a thread paused in the middle of a call); -EBADMSG, -EFAULT:
+ * likewise, where bytes made no sense; -ESRCH. Never a stack that is known to be wrong.
  */
 int python_read_stack(struct python *python, const struct py_thread *thread, struct view *view,
                       enum py_moment moment, struct py_stack *ret);

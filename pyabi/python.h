@@ -30,10 +30,12 @@ struct python {
 
     struct py_thread *threads;
     size_t thread_count, thread_capacity;
-    remote_addr heads[HEADS_WATCHED]; /* what the lists began with at the last round: runtime, interpreters */
+    remote_addr heads[HEADS_WATCHED]; /* what the lists began with at the last round: runtime,
+                                         interpreters */
     remote_addr head_values[HEADS_WATCHED];
     size_t head_count;
-    uint32_t tid_offset_plus_one; /* of the kernel's id in the C library's thread struct; 0: not yet known */
+    uint32_t tid_offset_plus_one; /* of the kernel's id in the C library's thread struct; 0: not yet
+                                     known */
 
     unsigned wants; /* enum py_wants */
     struct walked_frame *walked;

@@ -1,7 +1,7 @@
 /*
- * Opening a runtime: which CPython is it, does what stands there make sense, which layout holds. Newer releases
- * tell their own offsets behind a cookie; older ones are recognised by an interpreter list that hangs together
- * and by their own sys.hexversion.
+ * Opening a runtime: which CPython is it, does what stands there make sense, which layout holds.
+ * Newer releases tell their own offsets behind a cookie; older ones are recognised by an
+ * interpreter list that hangs together and by their own sys.hexversion.
  */
 #include "pyabi/dicts.h"
 #include "pyabi/field.h"
@@ -13,7 +13,8 @@
 
 enum { DEBUG_TABLE_MAX = 4096 };
 
-/* The head of _Py_DebugOffsets, the same in all releases that have one: cookie, version, free_threaded. */
+/* The head of _Py_DebugOffsets, the same in all releases that have one: cookie, version,
+ * free_threaded. */
 struct debug_head {
     char cookie[8];
     uint64_t version;
@@ -47,7 +48,8 @@ static int list_check(struct remote *memory, const struct py_layout *layout, rem
 {
     remote_addr interpreter = 0, thread = 0, back = 0;
     int64_t id = -1;
-    int error = remote_read(memory, runtime + offset_of(layout->runtime.interpreters_main), &interpreter, 8);
+    int error = remote_read(memory, runtime + offset_of(layout->runtime.interpreters_main),
+                            &interpreter, 8);
     if (error)
         return error;
     if (!object_plausible(interpreter))
@@ -76,7 +78,8 @@ static int hexversion_read(struct remote *memory, const struct py_layout *layout
     return 0;
 }
 
-/* Older releases carry no cookie: the layout that reads its own version in the target is the right one. */
+/* Older releases carry no cookie: the layout that reads its own version in the target is the right
+ * one. */
 static int release_recognise(struct remote *memory, remote_addr runtime, uint32_t hint,
                              uint32_t *ret_version)
 {
@@ -160,8 +163,8 @@ static int layout_choose(struct python *python, uint32_t version, struct failure
     return layout_resolve(release, table, table_size, &python->layout, why);
 }
 
-int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hint, struct python **ret,
-                struct failure *why)
+int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hint,
+                struct python **ret, struct failure *why)
 {
     uint32_t version = 0;
     int error = python_probe(memory, runtime, version_hint, &version);
@@ -174,9 +177,8 @@ int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hin
     python->memory = memory;
     python->runtime = runtime;
     error = layout_choose(python, version, why);
-    if (!error &&
-        (page_cache_new(memory, &python->pages) || intern_new(&python->texts) ||
-         code_cache_new(&python->layout, python->texts, &python->codes)))
+    if (!error && (page_cache_new(memory, &python->pages) || intern_new(&python->texts) ||
+                   code_cache_new(&python->layout, python->texts, &python->codes)))
         error = failure_set(why, -ENOMEM, "out of memory");
     if (error) {
         python_close(python);

@@ -131,8 +131,9 @@ static void threads_reverse(struct python *python, size_t first)
 }
 
 /*
- * A thread state that has not begun bears no ids, or, before 3.12, those of the thread that made it; the two are
- * written one after the other by the thread itself. With another's id it is nobody's yet.
+ * A thread state that has not begun bears no ids, or, before 3.12, those of the thread that made
+ * it; the two are written one after the other by the thread itself. With another's id it is
+ * nobody's yet.
  */
 static bool thread_has_begun(const struct python *python, size_t first, size_t end,
                              const struct py_thread *thread)
@@ -222,7 +223,8 @@ static void round_start(struct python *python)
 
 /* ---- has it changed? ---- */
 
-/* New threads and interpreters are put in front of their lists, so the lists' first links tell of them. */
+/* New threads and interpreters are put in front of their lists, so the lists' first links tell of
+ * them. */
 static void head_watch(struct python *python, remote_addr head, remote_addr value)
 {
     if (python->head_count == HEADS_WATCHED)

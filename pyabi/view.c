@@ -6,13 +6,13 @@
 #include <string.h>
 
 enum {
-    IDLE_MOMENTS = 8,  /* a piece not used for so long is no longer fetched */
+    IDLE_MOMENTS = 8, /* a piece not used for so long is no longer fetched */
     PIECE_LIMIT = 1 << 18,
     BYTES_LIMIT = 1 << 28, /* hostile chunks may overlap each other for ever */
     FIRST_SLOTS = 64,
-    /* Pieces so close together are one segment of the vector: a segment costs as much as copying some kilobytes, and
-     * what is copied in one go is torn far less often than what is copied in two. Less than a page, since a whole
-     * one in between could be unmapped. */
+    /* Pieces so close together are one segment of the vector: a segment costs as much as copying
+     * some kilobytes, and what is copied in one go is torn far less often than what is copied in
+     * two. Less than a page, since a whole one in between could be unmapped. */
     GAP_MAX = 4095,
 };
 
@@ -39,7 +39,7 @@ struct view {
     size_t used, room;
     struct segment *segments;
     size_t segment_count, segment_capacity;
-    size_t packed; /* pieces that the segments cover; later ones were fetched on demand */
+    size_t packed;   /* pieces that the segments cover; later ones were fetched on demand */
     uint32_t *slots; /* piece index + 1 by address; 0 is free */
     size_t slot_count;
     uint32_t *chunks; /* the pieces that hold many frames each, and are searched by range */
@@ -142,8 +142,8 @@ static int bytes_reserve(struct view *view, size_t extra)
 static struct piece *piece_add(struct view *view, enum piece_rank rank, remote_addr address,
                                size_t size)
 {
-    if (view->count == PIECE_LIMIT || array_grow(&view->pieces, &view->capacity, view->count + 1,
-                                                 sizeof *view->pieces))
+    if (view->count == PIECE_LIMIT ||
+        array_grow(&view->pieces, &view->capacity, view->count + 1, sizeof *view->pieces))
         return NULL;
     if (2 * (view->count + 1) > view->slot_count && slots_rebuild(view, view->count + 1))
         return NULL;
@@ -181,14 +181,16 @@ static int segments_build(struct view *view)
 {
     struct segment *segment = NULL;
     view->segment_count = view->chunk_count = view->used = 0;
-    int error = array_grow(&view->segments, &view->segment_capacity, view->count,
-                           sizeof *view->segments);
+    int error =
+        array_grow(&view->segments, &view->segment_capacity, view->count, sizeof *view->segments);
     for (size_t i = 0; i < view->count && !error; i++) {
         struct piece *piece = &view->pieces[i];
         if (!segment || !segment_takes(segment, piece)) {
             segment = &view->segments[view->segment_count++];
-            *segment = (struct segment){ .address = piece->address, .at = (uint32_t)view->used,
-                                         .first_piece = (uint32_t)i, .rank = piece->rank };
+            *segment = (struct segment){ .address = piece->address,
+                                         .at = (uint32_t)view->used,
+                                         .first_piece = (uint32_t)i,
+                                         .rank = piece->rank };
         }
         uint32_t start = (uint32_t)(piece->address - segment->address);
         piece->at = segment->at + start;
@@ -236,14 +238,14 @@ static void segment_drop(struct view *view, size_t index)
 static size_t vector_add(struct view *view, unsigned look, size_t index, size_t at)
 {
     const struct segment *segment = &view->segments[index];
-    view->vector[at] = (struct remote_piece){ segment->address, view->looks[look] + segment->at,
-                                              segment->size };
+    view->vector[at] =
+        (struct remote_piece){ segment->address, view->looks[look] + segment->at, segment->size };
     return at + 1;
 }
 
 /*
- * Later looks leave code alone. The second goes back the way of the first, so that what says where the stack begins is
- * looked at first and last; the third is for the frames alone.
+ * Later looks leave code alone. The second goes back the way of the first, so that what says where
+ * the stack begins is looked at first and last; the third is for the frames alone.
  */
 static size_t vector_add_later_looks(struct view *view, size_t at)
 {

@@ -1,7 +1,8 @@
 /*
- * One thread's memory as seen at one moment: the pieces (chunks, frames, code heads) that the last walks used are
- * the prediction for the next, fetched together in one vector; what was not predicted is fetched when asked for.
- * With two copies of each piece a walk can be proven not to have moved. Steady state allocates nothing.
+ * One thread's memory as seen at one moment: the pieces (chunks, frames, code heads) that the last
+ * walks used are the prediction for the next, fetched together in one vector; what was not
+ * predicted is fetched when asked for. With two copies of each piece a walk can be proven not to
+ * have moved. Steady state allocates nothing.
  */
 #pragma once
 
@@ -21,14 +22,15 @@ enum piece_rank { PIECE_THREAD, PIECE_CHUNK, PIECE_FRAME, PIECE_CODE, PIECE_RANK
 enum { VIEW_LOOKS = 3 };
 
 /*
- * Starts a moment: forgets pieces that were of no use for a while and reads all others, `looks` times (1 or
- * VIEW_LOOKS), in one vector. What cannot be read any more is dropped. 0, -ESRCH, -EPERM, -ENOMEM.
+ * Starts a moment: forgets pieces that were of no use for a while and reads all others, `looks`
+ * times (1 or VIEW_LOOKS), in one vector. What cannot be read any more is dropped. 0, -ESRCH,
+ * -EPERM, -ENOMEM.
  */
 int view_refill(struct view *view, struct remote *memory, unsigned looks);
 
 /*
- * The bytes at an address: from the pieces, else read now and predicted from then on. The pointer is good until
- * the next view_fetch. NULL and *ret_error when unreadable.
+ * The bytes at an address: from the pieces, else read now and predicted from then on. The pointer
+ * is good until the next view_fetch. NULL and *ret_error when unreadable.
  */
 const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank rank,
                        remote_addr address, size_t size, int *ret_error);
@@ -36,7 +38,8 @@ const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank
 /* Only from the pieces; NULL when it was not predicted. */
 const void *view_find(struct view *view, remote_addr address, size_t size);
 
-/* The same bytes at a later look: 1 to VIEW_LOOKS - 1 (PIECE_THREAD: 1 only). NULL when there was none. */
+/* The same bytes at a later look: 1 to VIEW_LOOKS - 1 (PIECE_THREAD: 1 only). NULL when there was
+ * none. */
 const void *view_find_again(struct view *view, unsigned look, remote_addr address, size_t size);
 
 /* Takes the later looks at everything now, because something was not predicted. */

@@ -42,7 +42,8 @@ static int session_dump(struct session *session, const struct options *options, 
     int count = stack_reader_list(session->reader);
     if (count < 0)
         return failure_set(why, count, "the threads of process %d cannot be listed: %s",
-                           options->pid, count == -EAGAIN ? "they change at every look" : strerror(-count));
+                           options->pids.items[0],
+                           count == -EAGAIN ? "they change at every look" : strerror(-count));
     AUTO_FREE struct thread_event *threads = calloc((size_t)count + 1, sizeof *threads);
     if (!threads)
         return failure_set(why, -ENOMEM, "out of memory");
@@ -50,7 +51,7 @@ static int session_dump(struct session *session, const struct options *options, 
     if (count == -EPERM)
         return process_explain_denied(session->process, "pause a thread of", why);
     const struct dump_event dump = {
-        .pid = options->pid,
+        .pid = options->pids.items[0],
         .command = session->command,
         .python = stack_reader_python(session->reader),
         .threads = threads,
@@ -71,7 +72,7 @@ int dump_run(const struct options *options, struct failure *why)
         .find_methods = options->find,
     };
     struct session session;
-    int error = session_open(options->pid, &reading, &session, why);
+    int error = session_open(options->pids.items[0], &reading, &session, why);
     if (error)
         return error;
     error = session_dump(&session, options, why);

@@ -3,12 +3,22 @@
 #include "output/cli/style.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum option_type { TYPE_FLAG, TYPE_PID, TYPE_METHOD };
+enum option_type { TYPE_FLAG, TYPE_SWITCH, TYPE_PIDS, TYPE_NUMBER, TYPE_TEXT, TYPE_METHOD };
 enum option_level { LEVEL_BASIC, LEVEL_ADVANCED };
+
+/* Which verbs take an option. */
+enum {
+    DUMP = 1 << VERB_DUMP,
+    RUN = 1 << VERB_RUN,
+    PROFILE = 1 << VERB_ATTACH | 1 << VERB_LAUNCH | RUN,
+    VIEW = 1 << VERB_VIEW,
+    ALL = ~0,
+};
 
 struct option_row {
     size_t member;
@@ -16,25 +26,44 @@ struct option_row {
     const char *name;
     char letter;
     const char *metavar;
+    int verbs;
     enum option_level level;
     const char *help;
 };
 
 static const struct option_row rows[] = {
-#define OPTION(member, type, name, letter, metavar, level, help)                                   \
-    { offsetof(struct options, member), TYPE_##type, name, letter, metavar, LEVEL_##level, help },
+#define OPTION(member, type, value, name, letter, metavar, verbs, level, help)                     \
+    { offsetof(struct options, member),                                                            \
+      TYPE_##type,                                                                                 \
+      name,                                                                                        \
+      letter,                                                                                      \
+      metavar,                                                                                     \
+      verbs,                                                                                       \
+      LEVEL_##level,                                                                               \
+      help },
 #include "sampler/app/options.def"
 #undef OPTION
 };
 static const size_t row_count = sizeof rows / sizeof *rows;
 
 static const struct verb_row {
-    const char *name, *synopsis, *help;
+    const char *word; /* NULL: no word of its own */
+    const char *synopsis, *help;
 } verbs[VERB_COUNT] = {
+    [VERB_ATTACH] = { NULL, "[options] --pid N", "profile a running Python" },
+    [VERB_LAUNCH] = { NULL, "[options] -- COMMAND ARGS...",
+                      "start a command and profile its Pythons" },
+    [VERB_RUN] = { "run", "run [options] prog.py [args]", "start a Python program and profile it" },
+    [VERB_VIEW] = { "view", "view [profile.json] --cli [-r]", "show a profile" },
     [VERB_DUMP] = { "dump", "dump --pid N [--native] [--json]", "the stacks of all threads, once" },
 };
 
 static const char *const method_names[] = { "symbol", "section", "cookie", "scan" };
+
+static void *member_of(struct options *options, const struct option_row *row)
+{
+    return (char *)options + row->member;
+}
 
 /* ---- the nearest known word ---- */
 
@@ -75,27 +104,37 @@ static const char *nearest_option(const char *name)
 
 static const char *nearest_verb(const char *name)
 {
-    const char *nearest = verbs[1].name;
-    for (size_t i = 1; i < VERB_COUNT; i++)
-        if (word_distance(name, verbs[i].name) < word_distance(name, nearest))
-            nearest = verbs[i].name;
+    const char *nearest = verbs[VERB_RUN].word;
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (verbs[i].word && word_distance(name, verbs[i].word) < word_distance(name, nearest))
+            nearest = verbs[i].word;
     return nearest;
 }
 
 /* ---- values ---- */
 
-static int pid_parse(const char *text, pid_t *ret)
+static int pid_store(const char *text, struct pid_list *list)
 {
     char *end = NULL;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno || end == text || *end || value <= 0 || value > INT_MAX)
+    if (errno || end == text || *end || value <= 0 || value > INT_MAX || list->count == PIDS_MAX)
         return -EINVAL;
-    *ret = (pid_t)value;
+    list->items[list->count++] = (pid_t)value;
     return 0;
 }
 
-static int method_parse(const char *text, unsigned *ret)
+static int number_store(const char *text, double *ret)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || value < 0)
+        return -EINVAL;
+    *ret = value;
+    return 0;
+}
+
+static int method_store(const char *text, unsigned *ret)
 {
     for (unsigned i = 0; i < sizeof method_names / sizeof *method_names; i++) {
         if (strcmp(text, method_names[i]) == 0) {
@@ -109,41 +148,68 @@ static int method_parse(const char *text, unsigned *ret)
 static int value_store(const struct option_row *row, const char *text, struct options *options,
                        struct failure *why)
 {
-    void *member = (char *)options + row->member;
-    if (row->type == TYPE_PID && pid_parse(text, member))
-        return failure_set(why, -EINVAL, "--%s wants a process id, and '%s' is none", row->name, text);
-    if (row->type == TYPE_METHOD && method_parse(text, member))
-        return failure_set(why, -EINVAL, "--%s wants symbol, section, cookie or scan, not '%s'",
-                           row->name, text);
-    return 0;
+    void *member = member_of(options, row);
+    switch (row->type) {
+    case TYPE_PIDS:
+        if (pid_store(text, member))
+            return failure_set(why, -EINVAL, "--%s wants a process id, and '%s' is none", row->name,
+                               text);
+        return 0;
+    case TYPE_NUMBER:
+        if (number_store(text, member))
+            return failure_set(why, -EINVAL, "--%s wants a number that is not negative, not '%s'",
+                               row->name, text);
+        return 0;
+    case TYPE_METHOD:
+        if (method_store(text, member))
+            return failure_set(why, -EINVAL, "--%s wants symbol, section, cookie or scan, not '%s'",
+                               row->name, text);
+        return 0;
+    default:
+        *(const char **)member = text;
+        return 0;
+    }
 }
 
 /* ---- words ---- */
 
-static const struct option_row *row_find(const char *name, size_t length)
+static bool row_goes_with(const struct option_row *row, enum verb verb)
 {
-    for (size_t i = 0; i < row_count; i++)
-        if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0)
-            return &rows[i];
-    return NULL;
+    return verb == VERB_NONE || row->verbs >> verb & 1;
 }
 
-static const struct option_row *row_find_letter(char letter)
+/* A row of the verb, if there is one; else of any, so that the error can say so. */
+static const struct option_row *row_find(enum verb verb, const char *name, size_t length)
 {
+    const struct option_row *found = NULL;
     for (size_t i = 0; i < row_count; i++)
-        if (rows[i].letter == letter)
-            return &rows[i];
-    return NULL;
+        if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0 &&
+            (!found || row_goes_with(&rows[i], verb)))
+            found = &rows[i];
+    return found;
 }
 
-/* `value` is what stands behind "=" or the letter, NULL if nothing does. Returns words used beyond the option's. */
+static const struct option_row *row_find_letter(enum verb verb, char letter)
+{
+    const struct option_row *found = NULL;
+    for (size_t i = 0; i < row_count; i++)
+        if (letter && rows[i].letter == letter && (!found || row_goes_with(&rows[i], verb)))
+            found = &rows[i];
+    return found;
+}
+
+/* `value` stands behind "=" or the letter; NULL if nothing does. Returns words used beyond the
+ * option's own. */
 static int option_take(const struct option_row *row, const char *value, const char *next,
                        struct options *options, struct failure *why)
 {
-    if (row->type == TYPE_FLAG) {
+    if (!row_goes_with(row, options->verb))
+        return failure_set(why, -EINVAL, "--%s does not go with %s", row->name,
+                           verbs[options->verb].word ? verbs[options->verb].word : "profiling");
+    if (row->type == TYPE_FLAG || row->type == TYPE_SWITCH) {
         if (value)
             return failure_set(why, -EINVAL, "--%s takes no value", row->name);
-        *(bool *)((char *)options + row->member) = true;
+        *(bool *)member_of(options, row) = true;
         return 0;
     }
     if (!value && !next)
@@ -153,56 +219,127 @@ static int option_take(const struct option_row *row, const char *value, const ch
     return error ? error : !value;
 }
 
-static int word_take(const char *word, const char *next, struct options *options, struct failure *why)
+/* "--no-x" of a switch. 1: taken, 0: there is none. */
+static int switch_off(const char *name, struct options *options)
+{
+    if (strncmp(name, "no-", 3) != 0)
+        return 0;
+    const struct option_row *row = row_find(options->verb, name + 3, strlen(name + 3));
+    if (!row || row->type != TYPE_SWITCH || !row_goes_with(row, options->verb))
+        return 0;
+    *(bool *)member_of(options, row) = false;
+    return 1;
+}
+
+static int word_take(const char *word, const char *next, struct options *options,
+                     struct failure *why)
 {
     if (strncmp(word, "--", 2) == 0) {
         const char *name = word + 2;
         size_t length = strcspn(name, "=");
-        const struct option_row *row = row_find(name, length);
+        const struct option_row *row = row_find(options->verb, name, length);
+        if (!row && switch_off(name, options))
+            return 0;
         if (!row)
             return failure_set(why, -EINVAL, "unknown option '%s'; the nearest is --%s", word,
                                nearest_option(name));
         return option_take(row, name[length] ? name + length + 1 : NULL, next, options, why);
     }
-    const struct option_row *row = row_find_letter(word[1]);
+    const struct option_row *row = row_find_letter(options->verb, word[1]);
     if (!row)
         return failure_set(why, -EINVAL, "unknown option '%s'; scalene-attach -h lists them", word);
     return option_take(row, word[2] ? word + 2 : NULL, next, options, why);
 }
 
-static int verb_take(const char *word, struct options *options, struct failure *why)
+static enum verb verb_find(const char *word)
 {
-    if (options->verb != VERB_NONE)
-        return failure_set(why, -EINVAL, "'%s' is one word too many", word);
-    for (size_t i = 1; i < VERB_COUNT; i++)
-        if (strcmp(word, verbs[i].name) == 0)
-            options->verb = (enum verb)i;
-    if (options->verb == VERB_NONE)
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (verbs[i].word && strcmp(word, verbs[i].word) == 0)
+            return (enum verb)i;
+    return VERB_NONE;
+}
+
+/* Without a verb's word, what comes tells: a command behind "--" is launched, everything else
+ * attaches. */
+static enum verb verb_guess(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            return VERB_LAUNCH;
+    return argc > 1 ? VERB_ATTACH : VERB_NONE;
+}
+
+/* Where the words begin that are not ours: a command, a program with its arguments, a file. */
+static int words_take(int at, char *const *argv, struct options *options, struct failure *why)
+{
+    const char *word = argv[at];
+    bool ends = strcmp(word, "--") == 0 || strcmp(word, "---") == 0;
+    options->words = argv + at + ends;
+    if (options->verb == VERB_LAUNCH && !ends)
+        return failure_set(why, -EINVAL, "'%s' stands before the -- that begins the command", word);
+    if (options->verb == VERB_ATTACH && verb_find(word) != VERB_NONE)
+        return failure_set(why, -EINVAL, "'%s' must be the first word", word);
+    if (options->verb == VERB_ATTACH)
         return failure_set(why, -EINVAL, "unknown command '%s'; the nearest is %s", word,
                            nearest_verb(word));
+    if (options->verb == VERB_DUMP)
+        return failure_set(why, -EINVAL, "'%s' is one word too many", word);
+    if (options->verb == VERB_LAUNCH && !*options->words)
+        return failure_set(why, -EINVAL,
+                           "behind -- comes the command to profile, and there is none");
     return 0;
 }
 
-int options_parse(int argc, char *const *argv, struct options *ret, struct failure *why)
+/* Behind the name of a file, view takes options still; a program's arguments are the program's. */
+static int options_take(int at, int argc, char *const *argv, struct options *options,
+                        struct failure *why)
 {
-    *ret = (struct options){ .verb = VERB_NONE };
-    for (int i = 1; i < argc; i++) {
-        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-        int used = argv[i][0] == '-' && argv[i][1] ? word_take(argv[i], next, ret, why)
-                                                   : verb_take(argv[i], ret, why);
+    for (; at < argc; at++) {
+        const char *word = argv[at];
+        /* run -m mod is Python's own word */
+        bool python_word = options->verb == VERB_RUN && strcmp(word, "-m") == 0;
+        bool ours = word[0] == '-' && word[1] && strcmp(word, "--") != 0 &&
+                    strcmp(word, "---") != 0 && !python_word;
+        if (!ours && options->verb == VERB_VIEW && !options->words) {
+            options->words = argv + at;
+            continue;
+        }
+        if (!ours)
+            return words_take(at, argv, options, why);
+        int used = word_take(word, at + 1 < argc ? argv[at + 1] : NULL, options, why);
         if (used < 0)
             return used;
-        i += used;
+        at += used;
     }
     return 0;
+}
+
+/* Rows that share a member give it the same value. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const struct options defaults = {
+#define OPTION(member, type, value, ...) .member = value,
+#include "sampler/app/options.def"
+#undef OPTION
+};
+#pragma GCC diagnostic pop
+
+int options_parse(int argc, char *const *argv, struct options *ret, struct failure *why)
+{
+    *ret = defaults;
+    ret->verb = argc > 1 ? verb_find(argv[1]) : VERB_NONE;
+    bool named = ret->verb != VERB_NONE;
+    if (!named)
+        ret->verb = verb_guess(argc, argv);
+    return options_take(named ? 2 : 1, argc, argv, ret, why);
 }
 
 /* ---- help ---- */
 
 static void help_option(FILE *out, bool coloured, const struct option_row *row)
 {
-    char letter[8] = "    ", name[40];
-    snprintf(name, sizeof name, "--%s", row->name);
+    char letter[8] = "    ", name[48];
+    snprintf(name, sizeof name, row->type == TYPE_SWITCH ? "--[no-]%s" : "--%s", row->name);
     if (row->letter)
         snprintf(letter, sizeof letter, "-%c, ", row->letter);
     fputs("  ", out);
@@ -214,7 +351,7 @@ static void help_option(FILE *out, bool coloured, const struct option_row *row)
         style_print(out, coloured, STYLE_METAVAR, row->metavar);
         columns += 1 + strlen(row->metavar);
     }
-    fprintf(out, "%*s%s\n", columns < 18 ? (int)(20 - columns) : 2, "", row->help);
+    fprintf(out, "%*s%s\n", columns < 26 ? (int)(28 - columns) : 2, "", row->help);
 }
 
 void options_write_help(FILE *out, bool advanced)
@@ -224,17 +361,9 @@ void options_write_help(FILE *out, bool advanced)
     for (size_t i = 1; i < VERB_COUNT; i++) {
         fputs(i == 1 ? " " : "       ", out);
         style_print(out, coloured, STYLE_PROGRAM, "scalene-attach");
-        fprintf(out, " %s\n", verbs[i].synopsis);
+        fprintf(out, " %-34s %s\n", verbs[i].synopsis, verbs[i].help);
     }
     fputs("\nLooks into a running CPython (3.8 to 3.15) from outside.\n\n", out);
-    style_print(out, coloured, STYLE_HEADING, "commands:");
-    fputc('\n', out);
-    for (size_t i = 1; i < VERB_COUNT; i++) {
-        fputs("  ", out);
-        style_print(out, coloured, STYLE_LONG_OPTION, verbs[i].name);
-        fprintf(out, "%*s%s\n", (int)(24 - strlen(verbs[i].name)), "", verbs[i].help);
-    }
-    fputc('\n', out);
     style_print(out, coloured, STYLE_HEADING, "options:");
     fputc('\n', out);
     for (size_t i = 0; i < row_count; i++)

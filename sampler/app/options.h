@@ -7,17 +7,33 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-enum verb { VERB_NONE, VERB_DUMP, VERB_COUNT };
+/* ATTACH and LAUNCH have no word of their own: --pid or a command tell. */
+enum verb { VERB_NONE, VERB_ATTACH, VERB_LAUNCH, VERB_RUN, VERB_VIEW, VERB_DUMP, VERB_COUNT };
+
+enum { PIDS_MAX = 64 };
+
+struct pid_list {
+    pid_t items[PIDS_MAX];
+    size_t count;
+};
 
 typedef bool option_FLAG;
-typedef pid_t option_PID;
+typedef bool option_SWITCH;
+typedef double option_NUMBER;
+typedef const char *option_TEXT;
+typedef struct pid_list option_PIDS;
 typedef unsigned option_METHOD; /* bit per enum python_found_by; 0: any */
 
 struct options {
     enum verb verb;
-#define OPTION(member, type, ...) option_##type member;
-#include "sampler/app/options.def"
-#undef OPTION
+    char *const
+        *words; /* the command of a launch, the program of run, the file of view; ends with NULL */
+    struct pid_list pids;
+    const char *output, *format, *profile_only, *profile_exclude, *program_path, *python;
+    double duration_s, rate_hz, interval_s, max_overhead, cpu_percent_threshold, profile_interval_s;
+    bool nonblocking, native, native_stacks, stacks, subprocesses, profile_all, system_libraries;
+    bool virtual_time, quiet, cli, reduced, json, help, help_advanced, version;
+    unsigned find;
 };
 
 /* 0, or -EINVAL with one sentence that names the nearest known word. */

@@ -1,6 +1,7 @@
 /*
- * Facts on their way from those who read a target to those who show or count them. Both sides include
- * this file and never each other. Every pointer is borrowed and lives until the producer's next read.
+ * Facts on their way from those who read a target to those who show or count them. Both sides
+ * include this file and never each other. Every pointer is borrowed and lives until the producer's
+ * next read.
  */
 #pragma once
 
@@ -15,14 +16,15 @@ enum frame_kind { FRAME_PYTHON, FRAME_NATIVE, FRAME_GC };
 
 struct frame_event {
     enum frame_kind kind;
-    const char *name;   /* UTF-8; qualified where CPython knows it; symbol of a native frame; may be NULL */
+    const char
+        *name; /* UTF-8; qualified where CPython knows it; symbol of a native frame; may be NULL */
     const char *file;   /* co_filename, or the native source file; may be NULL */
     int line;           /* 0: unknown */
     int first_line;     /* Python: of the function; 0: unknown */
     int column;         /* 1-based, in UTF-8 bytes; 0: unknown */
     const char *module; /* native: the mapped object's path */
     remote_addr ip;     /* native: the instruction */
-    uint64_t offset;    /* native: from the symbol's start, or from the module's when there is none */
+    uint64_t offset; /* native: from the symbol's start, or from the module's when there is none */
 };
 
 enum thread_state {
@@ -46,13 +48,13 @@ const char *thread_state_name(enum thread_state state);
 enum cpu_kind { CPU_PYTHON, CPU_NATIVE, CPU_KERNEL };
 
 struct thread_event {
-    pid_t tid;         /* as the profiler's own PID namespace numbers it */
-    uint64_t ident;    /* threading.get_ident() */
-    const char *name;  /* threading's name, else the OS's; may be NULL */
+    pid_t tid;        /* as the profiler's own PID namespace numbers it */
+    uint64_t ident;   /* threading.get_ident() */
+    const char *name; /* threading's name, else the OS's; may be NULL */
     int64_t interpreter;
     enum thread_state state;
     bool holds_gil;
-    enum cpu_kind cpu; /* meaningful while it runs */
+    enum cpu_kind cpu;                /* meaningful while it runs */
     const struct frame_event *frames; /* innermost first */
     size_t frame_count;
     const char *error; /* NULL, or why the frames are missing or incomplete */
@@ -73,13 +75,15 @@ struct dump_event {
 struct sample_event {
     pid_t tid;
     uint64_t ident;
-    const char *name;  /* may be NULL */
-    bool is_main;      /* the process's main thread */
+    const char *name; /* may be NULL */
+    bool is_main;     /* the process's main thread */
     enum thread_state state;
-    /* CPU time since the thread's last sample, as the kernel charged it; this sample stands for it. */
+    /* CPU time since the thread's last sample, as the kernel charged it; this sample stands for it.
+     */
     uint64_t python_ns, native_ns, kernel_ns;
-    uint64_t wait_ns;  /* wall time off the CPU since then; the kind is `state`'s when that is a wait, else cpu */
-    uint64_t samples;  /* how many looks it stands for: 1, or more for a thread found as it was */
+    uint64_t wait_ns; /* wall time off the CPU since then; the kind is `state`'s when that is a
+                         wait, else cpu */
+    uint64_t samples; /* how many looks it stands for: 1, or more for a thread found as it was */
     const struct frame_event *frames; /* innermost first; native ones among them */
     size_t frame_count;
 };
@@ -88,8 +92,8 @@ struct sample_event {
 struct tick_event {
     uint64_t time_ns; /* since profiling began */
     pid_t pid;
-    uint64_t wall_ns; /* since the process's last tick */
-    uint64_t idle_ns; /* of that: no thread was on a CPU or waiting for one */
+    uint64_t wall_ns;   /* since the process's last tick */
+    uint64_t idle_ns;   /* of that: no thread was on a CPU or waiting for one */
     uint64_t rss_bytes; /* 0: not looked at */
     const struct sample_event *samples;
     size_t sample_count;
@@ -98,12 +102,12 @@ struct tick_event {
 /* A process that is followed begins, or ends (end_s > 0). */
 struct process_event {
     pid_t pid, ppid;
-    int rank; /* of MPI and the like; -1: none */
-    const char *const *argv; /* ends with NULL */
+    int rank;                        /* of MPI and the like; -1: none */
+    const char *const *argv;         /* ends with NULL */
     const char *executable, *python; /* python NULL: it is none */
-    const char *cwd;         /* what relative file names are relative to; NULL: unknown */
-    double start_s, end_s; /* since profiling began */
-    double cpu_s;          /* the kernel's account of the whole process while it was followed */
+    const char *cwd;                 /* what relative file names are relative to; NULL: unknown */
+    double start_s, end_s;           /* since profiling began */
+    double cpu_s; /* the kernel's account of the whole process while it was followed */
     uint64_t peak_rss_bytes;
     int exit_status;  /* as a shell would say it; -1: unknown, or still running */
     const char *note; /* NULL, or why there is nothing to see */

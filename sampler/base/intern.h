@@ -1,4 +1,5 @@
-/* One copy of each text, with an address that stays until the pool is emptied. Equal texts have equal addresses. */
+/* One copy of each text, with an address that stays until the pool is emptied. Equal texts have
+ * equal addresses. */
 #pragma once
 
 #include <stddef.h>

@@ -55,7 +55,8 @@ static uint8_t *block_new(struct page_cache *cache, size_t size)
 /* Misses that go on in address order promise more of them: read ahead, twice as far each time. */
 static size_t run_choose(struct page_cache *cache, remote_addr page)
 {
-    remote_addr distance = page > cache->last_miss ? page - cache->last_miss : cache->last_miss - page;
+    remote_addr distance =
+        page > cache->last_miss ? page - cache->last_miss : cache->last_miss - page;
     bool near = cache->run && distance <= 2 * cache->run * PAGE_SIZE;
     cache->run = near ? 2 * cache->run : 1;
     if (cache->run > RUN_PAGES)

@@ -1,6 +1,7 @@
 /*
- * A remote that keeps the pages it has read: many small reads of neighbouring objects become few calls. True for
- * one moment only, so whoever knows when the moment ends (a thread resumes) forgets the pages.
+ * A remote that keeps the pages it has read: many small reads of neighbouring objects become few
+ * calls. True for one moment only, so whoever knows when the moment ends (a thread resumes) forgets
+ * the pages.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The one seam through which bytes of a target come in. A live process, a recorded image and a test's
- * buffer look the same to all that stands above. Nothing here writes to a target.
+ * The one seam through which bytes of a target come in. A live process, a recorded image and a
+ * test's buffer look the same to all that stands above. Nothing here writes to a target.
  */
 #pragma once
 
@@ -18,8 +18,9 @@ struct remote_piece {
 
 struct remote {
     /*
-     * Copies the pieces in order, stopping at the first that cannot be read whole. Returns how many came
-     * whole, or -ESRCH, -EPERM. `*ret_tail` (may be NULL) gets the bytes of the piece it stopped in.
+     * Copies the pieces in order, stopping at the first that cannot be read whole. Returns how many
+     * came whole, or -ESRCH, -EPERM. `*ret_tail` (may be NULL) gets the bytes of the piece it
+     * stopped in.
      */
     int (*read_pieces)(struct remote *self, const struct remote_piece *pieces, size_t count,
                        size_t *ret_tail);
@@ -34,7 +35,8 @@ int remote_read_all(struct remote *memory, const struct remote_piece *pieces, si
 /* As many leading bytes as can be read: their count, 0 if none, or -ESRCH, -EPERM. */
 long remote_read_some(struct remote *memory, remote_addr address, void *into, size_t size);
 
-/* Reads a NUL-terminated text of less than `size` bytes; -EFAULT, or -EBADMSG if it does not end. */
+/* Reads a NUL-terminated text of less than `size` bytes; -EFAULT, or -EBADMSG if it does not end.
+ */
 int remote_read_text(struct remote *memory, remote_addr address, char *into, size_t size);
 
 /* A remote over a caller's list of byte ranges, for tests, fuzzers and recorded images. */

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-static const double SMOOTHING = 0.05; /* weight of the newest cost: some twenty looks are remembered */
+static const double SMOOTHING =
+    0.05; /* weight of the newest cost: some twenty looks are remembered */
 
 void tick_clock_init(struct tick_clock *clock, double rate_hz, double pause_share, double cpu_share,
                      uint64_t seed, uint64_t now_ns)

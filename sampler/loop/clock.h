@@ -1,6 +1,6 @@
 /*
- * When to look: exponential gaps from an absolute clock, so that no rhythm of the program can hide. Lateness is skipped,
- * never caught up in bursts. Pure: the caller hands in the time.
+ * When to look: exponential gaps from an absolute clock, so that no rhythm of the program can hide.
+ * Lateness is skipped, never caught up in bursts. Pure: the caller hands in the time.
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct tick_clock {
     uint64_t missed; /* looks that were skipped because we were late */
     uint64_t random;
     /* the budgets: what a look costs, against what it may */
-    double pause_share, cpu_share;   /* largest shares of the time, 0.01 for 1 % */
-    double pause_ns, cpu_ns;         /* smoothed cost of one look */
+    double pause_share, cpu_share; /* largest shares of the time, 0.01 for 1 % */
+    double pause_ns, cpu_ns;       /* smoothed cost of one look */
 };
 
 void tick_clock_init(struct tick_clock *clock, double rate_hz, double pause_share, double cpu_share,

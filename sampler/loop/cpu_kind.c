@@ -1,17 +1,23 @@
 /*
- * From the instruction that runs up to the evaluation loop: another mapped object, or a C function that Python called,
- * means native; the interpreter's own helpers, and what it does to call a Python function, are Python.
+ * From the instruction that runs up to the evaluation loop: another mapped object, or a C function
+ * that Python called, means native; the interpreter's own helpers, and what it does to call a
+ * Python function, are Python.
  */
 #include "sampler/loop/cpu_kind.h"
 
 #include <string.h>
 
-/* Between the loop and what it calls; says nothing of who is called. Objects/call.c, Python/ceval.c of all releases. */
+/* Between the loop and what it calls; says nothing of who is called. Objects/call.c, Python/ceval.c
+ * of all releases. */
 static const char *const plumbing[] = {
-    "call_function",      "do_call_core",         "_PyObject_Vectorcall", "PyObject_Vectorcall",
-    "PyObject_Call",      "_PyObject_Call",       "PyVectorcall_Call",    "_PyVectorcall_Call",
-    "method_vectorcall",  "_PyObject_VectorcallTstate", "PyEval_EvalFrame", "_PyEval_EvalFrame",
-    "trace_call_function", "_PyObject_MakeTpCall", "object_vacall",
+    "call_function",        "do_call_core",
+    "_PyObject_Vectorcall", "PyObject_Vectorcall",
+    "PyObject_Call",        "_PyObject_Call",
+    "PyVectorcall_Call",    "_PyVectorcall_Call",
+    "method_vectorcall",    "_PyObject_VectorcallTstate",
+    "PyEval_EvalFrame",     "_PyEval_EvalFrame",
+    "trace_call_function",  "_PyObject_MakeTpCall",
+    "object_vacall",
 };
 
 /* What the interpreter does itself to enter a Python function. */

@@ -73,11 +73,11 @@ static bool stack_holds(const struct stack_image *image, remote_addr from, remot
 }
 
 /*
- * Without an anchor (3.8, 3.9) each frame has an evaluation of its own, which keeps the frame's address on its part of
- * the C stack, or below it where a callee saved the register that held it.
+ * Without an anchor (3.8, 3.9) each frame has an evaluation of its own, which keeps the frame's
+ * address on its part of the C stack, or below it where a callee saved the register that held it.
  */
-static bool evaluation_holds(const struct merge *merge, size_t at, const struct native_frame *native,
-                             const struct native_frame *inner)
+static bool evaluation_holds(const struct merge *merge, size_t at,
+                             const struct native_frame *native, const struct native_frame *inner)
 {
     remote_addr from = inner ? inner->sp : native->sp;
     return stack_holds(merge->input->image, from, native->cfa,
@@ -98,7 +98,8 @@ static size_t native_claims(const struct merge *merge, size_t index)
             return merge->next;
         if (anchor >= native->sp)
             return end;
-        from = end; /* its C frame was passed over: it comes in here, before what lies further out */
+        from =
+            end; /* its C frame was passed over: it comes in here, before what lies further out */
     }
     if (merge->next == stack->count || stack->frames[merge->next].anchor ||
         !native_symbols_is_evaluator(merge->input->symbols, native->ip))

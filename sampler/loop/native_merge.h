@@ -17,9 +17,9 @@ struct merge_input {
 };
 
 /*
- * By addresses, never by counts: a run of Python frames goes where its anchor lies on the C stack. Whatever does
- * not fit is kept, Python below and native above; `*ret_placed` tells whether all did fit. Frames are taken from
- * the arena. Count or -ENOMEM.
+ * By addresses, never by counts: a run of Python frames goes where its anchor lies on the C stack.
+ * Whatever does not fit is kept, Python below and native above; `*ret_placed` tells whether all did
+ * fit. Frames are taken from the arena. Count or -ENOMEM.
  */
 int frames_merge(const struct merge_input *input, struct arena *arena,
                  const struct frame_event **ret_frames, bool *ret_placed);

@@ -12,10 +12,10 @@
 #include <time.h>
 
 enum {
-    PAUSE_TRIES = 100,  /* a thread paused in the middle of a call is let go and paused again */
-    LOOK_TRIES = 8,     /* without pausing */
-    BREATH_NS = 20000,  /* between two tries at one that is paused */
-    LIST_TRIES = 100,   /* a list of threads that changes under the look */
+    PAUSE_TRIES = 100, /* a thread paused in the middle of a call is let go and paused again */
+    LOOK_TRIES = 8,    /* without pausing */
+    BREATH_NS = 20000, /* between two tries at one that is paused */
+    LIST_TRIES = 100,  /* a list of threads that changes under the look */
     STACK_COPY = 512 << 10,
     NATIVE_FRAMES = 4096,
 };
@@ -23,8 +23,9 @@ enum {
 /* What is kept of a thread from round to round. */
 struct thread_slot {
     remote_addr state;
-    uint64_t ident, native_id; /* a thread that ended may leave the first two to the next, not the third */
-    pid_t tid;                 /* 0: not known */
+    uint64_t ident,
+        native_id; /* a thread that ended may leave the first two to the next, not the third */
+    pid_t tid;     /* 0: not known */
     char comm[16];
     struct view *view;
     struct thread_probe probe;
@@ -57,7 +58,8 @@ struct stack_reader {
 
 /* ---- opening ---- */
 
-static int judge_probe(void *context, remote_addr runtime, uint32_t version_hint, uint32_t *ret_version)
+static int judge_probe(void *context, remote_addr runtime, uint32_t version_hint,
+                       uint32_t *ret_version)
 {
     struct process *process = context;
     return python_probe(&process->memory, runtime, version_hint, ret_version);
@@ -105,8 +107,8 @@ int stack_reader_open(struct process *process, const struct stack_options *optio
     reader->options = *options;
     int error = python_find(&process->memory, process->proc_fd, &judge, &reader->location, why);
     if (!error)
-        error = python_open(&process->memory, reader->location.runtime, reader->location.version_hex,
-                            &reader->python, why);
+        error = python_open(&process->memory, reader->location.runtime,
+                            reader->location.version_hex, &reader->python, why);
     if (!error)
         error = native_open(reader, why);
     if (!error)
@@ -288,7 +290,8 @@ static const char *thread_name(const struct stack_reader *reader, size_t index)
     return *slot->comm ? slot->comm : NULL;
 }
 
-void stack_reader_describe(const struct stack_reader *reader, size_t index, struct thread_event *ret)
+void stack_reader_describe(const struct stack_reader *reader, size_t index,
+                           struct thread_event *ret)
 {
     const struct py_thread *thread = &reader->threads[index];
     *ret = (struct thread_event){
@@ -352,7 +355,8 @@ static void image_copy(struct reading *reading, remote_addr sp)
     reading->image.size = (size_t)got;
 }
 
-/* A thread that the kernel has not put on a CPU since the first look has not moved under the second. */
+/* A thread that the kernel has not put on a CPU since the first look has not moved under the
+ * second. */
 static int read_blocked(struct reading *reading)
 {
     struct wait_state after;
@@ -360,9 +364,10 @@ static int read_blocked(struct reading *reading)
         return -EAGAIN;
     int error = stack_look(reading, MOMENT_STILL);
     if (!error && reading->native && reading->wait.sp) {
-        /* the kernel tells these two without a pause; what lies deeper is mostly found on the stack */
-        reading->image.registers = (struct registers){ .ip = reading->wait.ip,
-                                                       .sp = reading->wait.sp };
+        /* the kernel tells these two without a pause; what lies deeper is mostly found on the stack
+         */
+        reading->image.registers =
+            (struct registers){ .ip = reading->wait.ip, .sp = reading->wait.sp };
         image_copy(reading, reading->wait.sp);
     }
     if (error && !is_torn(error))
@@ -402,7 +407,8 @@ static enum thread_state state_of(const struct reading *reading)
 {
     const struct py_thread *thread = reading->thread;
     const struct wait_state *wait = &reading->wait;
-    if (wait->state == THREAD_WAIT_LOCK && wait->futex >= thread->gil && wait->futex < thread->gil_end)
+    if (wait->state == THREAD_WAIT_LOCK && wait->futex >= thread->gil &&
+        wait->futex < thread->gil_end)
         return THREAD_WAIT_GIL;
     return wait->state;
 }
@@ -421,7 +427,8 @@ static const char *error_text(int error)
     }
 }
 
-/* `*ret_placed`: every Python frame found its place among the native ones, so none of those is missing. */
+/* `*ret_placed`: every Python frame found its place among the native ones, so none of those is
+ * missing. */
 static int frames_fill(struct reading *reading, struct thread_event *event, bool *ret_placed)
 {
     struct stack_reader *reader = reading->reader;
@@ -432,8 +439,8 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
         .symbols = reader->symbols,
     };
     if (reading->image.size) {
-        int count = unwinder_libunwind.walk(reader->unwind, &reading->image, reader->native,
-                                            NATIVE_FRAMES);
+        int count =
+            unwinder_libunwind.walk(reader->unwind, &reading->image, reader->native, NATIVE_FRAMES);
         input.native = reader->native;
         input.native_count = count > 0 ? (size_t)count : 0;
         if (count > 0 && !maps_find(&reader->maps, reader->native[0].ip))
@@ -466,7 +473,8 @@ static int look_unpaused(struct reading *reading, struct thread_event *event, bo
     return error ? error : frames_fill(reading, event, ret_placed);
 }
 
-/* A blocked thread is paused only when its native frames cannot be told without all of its registers. */
+/* A blocked thread is paused only when its native frames cannot be told without all of its
+ * registers. */
 static int look_once(struct reading *reading, struct thread_event *event)
 {
     bool placed = false;
@@ -485,10 +493,12 @@ static int look(struct reading *reading, struct thread_event *event)
 {
     struct stack_counts *counts = &reading->reader->counts;
     unsigned tries = reading->may_pause ? PAUSE_TRIES : LOOK_TRIES, failed = 0;
+    struct timespec breath = { .tv_nsec = BREATH_NS };
     int error = look_once(reading, event);
     while (is_torn(error) && ++failed < tries) {
         if (reading->may_pause)
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = BREATH_NS }, NULL);
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &breath, NULL);
+        breath.tv_nsec = MIN(2 * breath.tv_nsec, LONGEST_BREATH_NS);
         if (reading->slot->probe_open)
             thread_probe_read(&reading->slot->probe, &reading->wait);
         error = look_once(reading, event);
@@ -529,8 +539,8 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
 int stack_reader_look(struct stack_reader *reader, size_t index)
 {
     struct py_stack stack = { .count = 0 };
-    int error = python_read_stack(reader->python, &reader->threads[index], reader->slots[index].view,
-                                  MOMENT_RUNNING, &stack);
+    int error = python_read_stack(reader->python, &reader->threads[index],
+                                  reader->slots[index].view, MOMENT_RUNNING, &stack);
     for (size_t i = 0; i < stack.count && !error; i++)
         python_frame_place(reader->python, &stack.frames[i]);
     return error;

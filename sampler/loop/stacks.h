@@ -1,7 +1,7 @@
 /*
- * Whole stacks of a live process's threads: an unpaused read where the kernel's account proves that the thread did
- * not run meanwhile, a pause of that one thread otherwise. Only Python threads are ever paused, one at a time,
- * and each is resumed before anything is decoded.
+ * Whole stacks of a live process's threads: an unpaused read where the kernel's account proves that
+ * the thread did not run meanwhile, a pause of that one thread otherwise. Only Python threads are
+ * ever paused, one at a time, and each is resumed before anything is decoded.
  */
 #pragma once
 
@@ -27,7 +27,8 @@ struct stack_counts {
     uint64_t pauses, paused_ns, longest_pause_ns;
 };
 
-/* Finds and opens the Python in the process, which is borrowed. -ENOENT: there is none; see python_find. */
+/* Finds and opens the Python in the process, which is borrowed. -ENOENT: there is none; see
+ * python_find. */
 int stack_reader_open(struct process *process, const struct stack_options *options,
                       struct stack_reader **ret, struct failure *why);
 void stack_reader_close(struct stack_reader *reader);
@@ -36,12 +37,13 @@ const char *stack_reader_python(const struct stack_reader *reader);
 const char *stack_reader_object(const struct stack_reader *reader);
 struct stack_counts stack_reader_counts(const struct stack_reader *reader);
 
-/* Starts a round: all Python threads. Count, or -EAGAIN (changed under the look again and again), -ESRCH, … */
+/* Starts a round: all Python threads. Count, or -EAGAIN (changed under the look again and again),
+ * -ESRCH, … */
 int stack_reader_list(struct stack_reader *reader);
 
 /*
- * The same, but looks for threads only when some have begun since the last round; the others keep their index, and
- * one that ended shows it when it is read. Count as above.
+ * The same, but looks for threads only when some have begun since the last round; the others keep
+ * their index, and one that ended shows it when it is read. Count as above.
  */
 int stack_reader_begin(struct stack_reader *reader);
 
@@ -49,24 +51,27 @@ int stack_reader_begin(struct stack_reader *reader);
 uint64_t stack_reader_generation(const struct stack_reader *reader);
 
 /* Who it is, without looking at its stack: ids and name. */
-void stack_reader_describe(const struct stack_reader *reader, size_t index, struct thread_event *ret);
+void stack_reader_describe(const struct stack_reader *reader, size_t index,
+                           struct thread_event *ret);
 
 struct wait_state;
 
-/* The kernel's account of a thread of this round, which the next stack_reader_read of it then uses. */
+/* The kernel's account of a thread of this round, which the next stack_reader_read of it then uses.
+ */
 int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_state *ret);
 
 /* Fills in threading's names for this round. */
 void stack_reader_name_threads(struct stack_reader *reader);
 
 /*
- * One thread of this round. Everything in the event lives until the next round. A thread whose stack could not be
- * read whole is an event with an error text and no frames, and the call returns the reason; -ESRCH when it ended.
+ * One thread of this round. Everything in the event lives until the next round. A thread whose
+ * stack could not be read whole is an event with an error text and no frames, and the call returns
+ * the reason; -ESRCH when it ended.
  */
 int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret);
 
 /*
- * One look at one thread's Python frames alone, without asking the kernel or pausing: what nonblocking reads are made
- * of. 0 when it was whole.
+ * One look at one thread's Python frames alone, without asking the kernel or pausing: what
+ * nonblocking reads are made of. 0 when it was whole.
  */
 int stack_reader_look(struct stack_reader *reader, size_t index);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    NAP_FIRST_NS = 1000000,   /* a thread that did not run is asked again after this, … */
+    NAP_FIRST_NS = 1000000,     /* a thread that did not run is asked again after this, … */
     NAP_LONGEST_NS = 100000000, /* … and each time after twice as long, up to this */
     RSS_EVERY_NS = 100000000,
 };
@@ -145,8 +145,7 @@ static int round_begin(struct target *target)
 static int frames_keep(struct account *account, const struct thread_event *event)
 {
     if (event->frame_count > account->frame_capacity) {
-        struct frame_event *frames =
-            realloc(account->frames, event->frame_count * sizeof *frames);
+        struct frame_event *frames = realloc(account->frames, event->frame_count * sizeof *frames);
         if (!frames)
             return -ENOMEM;
         account->frames = frames;
@@ -218,8 +217,8 @@ static struct charge account_charge(struct account *account, const struct wait_s
 }
 
 /*
- * The CPU time of an interval goes to where a look in it met the thread running. Bursts that no look has met wait for
- * the next one that does: where the thread waits is not where it worked.
+ * The CPU time of an interval goes to where a look in it met the thread running. Bursts that no
+ * look has met wait for the next one that does: where the thread waits is not where it worked.
  */
 static void sample_fill(struct account *account, const struct charge *charge,
                         struct sample_event *sample)
@@ -277,13 +276,15 @@ static uint64_t rss_read(struct target *target, uint64_t now_ns)
     return process_read_rss(target->process);
 }
 
-/* Threads that were left alone still hold the lines on which the process idles: told of when they are needed. */
+/* Threads that were left alone still hold the lines on which the process idles: told of when they
+ * are needed. */
 static void sleepers_add(struct target *target, uint64_t now_ns, const struct idle_judge *judge)
 {
     bool found = false;
     for (size_t i = 0; i < target->sample_count && !found; i++) {
         const struct sample_event *sample = &target->samples[i];
-        found = sample->is_main && judge->takes(judge->context, sample->frames, sample->frame_count);
+        found =
+            sample->is_main && judge->takes(judge->context, sample->frames, sample->frame_count);
     }
     for (size_t i = 0; i < target->count && !found; i++) {
         struct account *account = &target->accounts[i];
@@ -291,7 +292,8 @@ static void sleepers_add(struct target *target, uint64_t now_ns, const struct id
             continue;
         struct sample_event *sample = sample_add(target, i);
         sample->samples = 0;
-        found = sample->is_main && judge->takes(judge->context, sample->frames, sample->frame_count);
+        found =
+            sample->is_main && judge->takes(judge->context, sample->frames, sample->frame_count);
     }
 }
 

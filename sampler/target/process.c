@@ -242,3 +242,14 @@ uint64_t process_read_rss(const struct process *process)
         return 0;
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+void process_read_arguments(pid_t pid, char *text, size_t size, const char **argv, size_t most)
+{
+    char path[PATH_SIZE];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int length = proc_read_file(AT_FDCWD, path, text, size);
+    for (int at = 0; at < length && count < most; at += (int)strlen(text + at) + 1)
+        argv[count++] = text + at;
+    argv[count] = NULL;
+}

@@ -43,5 +43,8 @@ uint64_t process_read_rss(const struct process *process);
 /* argv[0] and friends, NUL -> space, cut to `size`; comm in brackets when there is none. */
 int process_read_command(pid_t pid, char *into, size_t size);
 
+/* The same as words, which lie in `text`; `argv` ends with NULL behind at most `most` of them. */
+void process_read_arguments(pid_t pid, char *text, size_t size, const char **argv, size_t most);
+
 /* The pids of all descendants, breadth first: count, or negative errno. Caller frees. */
 int process_list_descendants(pid_t pid, pid_t **ret);

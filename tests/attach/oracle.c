@@ -1,7 +1,7 @@
 /*
- * Samples the stacks of a process at exponential gaps and writes how often each was seen, for a judge that knows which
- * stacks can exist: count, TAB, counts by batch, TAB, `name:file:line` frames outermost first. Last line: how the reads
- * went.
+ * Samples the stacks of a process at exponential gaps and writes how often each was seen, for a
+ * judge that knows which stacks can exist: count, TAB, counts by batch, TAB, `name:file:line`
+ * frames outermost first. Last line: how the reads went.
  */
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/stacks.h"

@@ -1,8 +1,8 @@
 /*
- * How fast are whole stacks read, with how many process_vm_readv calls, and how long does a pause last? Starts the
- * given Python on a program of N distinct functions, each calling the next, the last one busy; for each depth a row
- * for the Python stack alone, for the thread's event without pausing (the kernel's account too), and with pauses.
- * usage: read_stack [PYTHON [DEPTH…]]
+ * How fast are whole stacks read, with how many process_vm_readv calls, and how long does a pause
+ * last? Starts the given Python on a program of N distinct functions, each calling the next, the
+ * last one busy; for each depth a row for the Python stack alone, for the thread's event without
+ * pausing (the kernel's account too), and with pauses. usage: read_stack [PYTHON [DEPTH…]]
  */
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/stacks.h"
@@ -14,19 +14,18 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static const char program[] =
-    "import os, sys\n"
-    "sys.setrecursionlimit(100000)\n"
-    "depth = int(sys.argv[1])\n"
-    "for i in range(depth - 1):\n"
-    "    exec(f'def f{i}(): f{i + 1}()\\n')\n"
-    "def busy():\n"
-    "    os.write(1, b'r')\n"
-    "    n = 0\n"
-    "    while True:\n"
-    "        n = (n * 5 + 1) & 0xffff\n"
-    "globals()[f'f{depth - 2}'] = busy\n"
-    "f0()\n";
+static const char program[] = "import os, sys\n"
+                              "sys.setrecursionlimit(100000)\n"
+                              "depth = int(sys.argv[1])\n"
+                              "for i in range(depth - 1):\n"
+                              "    exec(f'def f{i}(): f{i + 1}()\\n')\n"
+                              "def busy():\n"
+                              "    os.write(1, b'r')\n"
+                              "    n = 0\n"
+                              "    while True:\n"
+                              "        n = (n * 5 + 1) & 0xffff\n"
+                              "globals()[f'f{depth - 2}'] = busy\n"
+                              "f0()\n";
 
 static double seconds_now(void)
 {

@@ -46,7 +46,8 @@ static void test_every_spelling_of_a_pid(void **state)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct options options = parse_fine(lines[i]);
         assert_int_equal(options.verb, VERB_DUMP);
-        assert_int_equal(options.pid, 4711);
+        assert_int_equal(options.pids.count, 1);
+        assert_int_equal(options.pids.items[0], 4711);
         assert_false(options.native || options.json || options.nonblocking || options.help);
     }
 }
@@ -62,6 +63,33 @@ static void test_flags(void **state)
     assert_true(parse_fine("--help-advanced").help_advanced);
     assert_true(parse_fine("--version").version);
     assert_int_equal(parse_fine("").verb, VERB_NONE);
+}
+
+/* What stands behind a program's name is the program's; what stands behind -- is a command. */
+static void test_words_that_are_not_ours(void **state)
+{
+    (void)state;
+    struct options run = parse_fine("run -o f.json -r 50 --no-native prog.py --pid x --quiet");
+    assert_int_equal(run.verb, VERB_RUN);
+    assert_string_equal(run.output, "f.json");
+    assert_true(run.rate_hz == 50 && !run.native_stacks && !run.quiet && run.subprocesses);
+    assert_string_equal(run.words[0], "prog.py");
+    assert_string_equal(run.words[1], "--pid");
+    assert_string_equal(run.words[3], "--quiet");
+    assert_string_equal(parse_fine("run -m mod").words[0], "-m");
+    assert_string_equal(parse_fine("run --- -c code").words[0], "-c");
+    struct options launch = parse_fine("-d 2.5 -- python3 --version");
+    assert_int_equal(launch.verb, VERB_LAUNCH);
+    assert_true(launch.duration_s == 2.5 && !launch.version);
+    assert_string_equal(launch.words[0], "python3");
+    struct options attach = parse_fine("--pid 7 -p 8 --quiet");
+    assert_int_equal(attach.verb, VERB_ATTACH);
+    assert_int_equal(attach.pids.count, 2);
+    assert_true(attach.quiet);
+    struct options view = parse_fine("view p.json --cli -r");
+    assert_int_equal(view.verb, VERB_VIEW);
+    assert_true(view.reduced && view.cli);
+    assert_string_equal(view.words[0], "p.json");
 }
 
 /* Each sentence names what is wrong and the nearest that is right. */
@@ -90,6 +118,13 @@ static void test_errors(void **state)
         { "dump --pid 99999999999999999999", "--pid", "none" },
         { "dump --json=yes", "--json", "no value" },
         { "dump --find guess", "--find", "cookie" },
+        { "dump --pid 1 --duration 3", "--duration", "dump" },
+        { "--pid 1 --json", "--json", "profiling" },
+        { "--pid 1 --rate fast", "--rate", "'fast'" },
+        { "--pid 1 --duration -3", "--duration", "'-3'" },
+        { "--pid 1 runn", "'runn'", "run" },
+        { "-o f run x.py", "'run'", "first" },
+        { "word -- sleep 1", "'word'", "--" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct options options;
@@ -123,7 +158,14 @@ static void test_help_lists_every_option(void **state)
     } rows[] = {
 #define LEVEL_BASIC false
 #define LEVEL_ADVANCED true
-#define OPTION(member, type, name, letter, metavar, level, help) { "--" name, LEVEL_##level },
+#define PREFIX_FLAG "--"
+#define PREFIX_PIDS "--"
+#define PREFIX_NUMBER "--"
+#define PREFIX_TEXT "--"
+#define PREFIX_METHOD "--"
+#define PREFIX_SWITCH "--[no-]"
+#define OPTION(member, type, value, name, letter, metavar, verbs, level, help)                     \
+    { PREFIX_##type name " ", LEVEL_##level },
 #include "sampler/app/options.def"
 #undef OPTION
     };
@@ -139,9 +181,8 @@ static void test_help_lists_every_option(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_spelling_of_a_pid),
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_every_spelling_of_a_pid), cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_words_that_are_not_ours), cmocka_unit_test(test_errors),
         cmocka_unit_test(test_help_lists_every_option),
     };
     setenv("NO_COLOR", "1", 1);

@@ -1,0 +1,37 @@
+/*
+ * The processes of a profiling run: each is opened when a Python shows in it, looked at every tick,
+ * and told of in the profile whatever became of it.
+ */
+#pragma once
+
+#include "output/model/profile.h"
+#include "sampler/loop/tick.h"
+
+struct members;
+
+/* `settings` is borrowed: it decides which stacks idle time may go to. Times are CLOCK_MONOTONIC.
+ */
+int members_new(const struct stack_options *options, const struct profile_settings *settings,
+                uint64_t start_ns, struct members **ret);
+void members_free(struct members *members);
+
+/* The same pid again is another program in it (exec). */
+int members_join(struct members *members, pid_t pid, pid_t ppid, uint64_t now_ns);
+void members_end(struct members *members, pid_t pid, int exit_status, uint64_t now_ns);
+
+/* Opens what is due. Returns how many members were opened so far; `why` keeps the last refusal. */
+size_t members_open_due(struct members *members, uint64_t now_ns, struct failure *why);
+
+/* Looks at every member and adds what it saw to the profile. 0 or -ENOMEM. */
+int members_tick(struct members *members, uint64_t now_ns, struct profile *profile);
+
+/* What is still untold, and every member as it stands, goes into the profile. 0 or -ENOMEM. */
+int members_tell(struct members *members, uint64_t now_ns, struct profile *profile);
+
+struct members_glance {
+    size_t alive;  /* members that have not ended */
+    size_t python; /* that were Pythons */
+    uint64_t samples, rss_bytes;
+    struct stack_counts counts; /* over all members, the ended too */
+};
+void members_look(const struct members *members, struct members_glance *ret);

@@ -1,0 +1,12 @@
+/* Which script a command runs, as far as its words tell. */
+#pragma once
+
+#include <stddef.h>
+
+struct program {
+    char path[4096];   /* of the script, absolute; "" when there is none (-m, -c, a shell, …) */
+    char folder[4096]; /* whose code is the program's own; "" when it cannot be told */
+};
+
+/* `argv` ends with NULL; `cwd` is where it runs. */
+void program_find(const char *const *argv, const char *cwd, struct program *ret);
