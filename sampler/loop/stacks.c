@@ -12,10 +12,11 @@
 #include <time.h>
 
 enum {
-    PAUSE_TRIES = 100, /* a thread paused in the middle of a call is let go and paused again */
-    LOOK_TRIES = 8,    /* without pausing */
-    BREATH_NS = 20000, /* between two tries at one that is paused */
-    LIST_TRIES = 100,  /* a list of threads that changes under the look */
+    PAUSE_TRIES = 24,            /* one paused in the middle of a call is let go and paused again */
+    BREATH_NS = 20000,           /* between two tries at one that is paused; doubled each time, */
+    LONGEST_BREATH_NS = 5000000, /* because on a busy machine it waits for a core first */
+    LOOK_TRIES = 8,              /* without pausing */
+    LIST_TRIES = 100,            /* a list of threads that changes under the look */
     STACK_COPY = 512 << 10,
     NATIVE_FRAMES = 4096,
 };
@@ -23,9 +24,9 @@ enum {
 /* What is kept of a thread from round to round. */
 struct thread_slot {
     remote_addr state;
-    uint64_t ident,
-        native_id; /* a thread that ended may leave the first two to the next, not the third */
-    pid_t tid;     /* 0: not known */
+    uint64_t ident;
+    uint64_t native_id; /* a thread that ended may leave the first two to the next, but not this */
+    pid_t tid;          /* 0: not known */
     char comm[16];
     struct view *view;
     struct thread_probe probe;
@@ -498,7 +499,8 @@ static int look(struct reading *reading, struct thread_event *event)
     while (is_torn(error) && ++failed < tries) {
         if (reading->may_pause)
             clock_nanosleep(CLOCK_MONOTONIC, 0, &breath, NULL);
-        breath.tv_nsec = MIN(2 * breath.tv_nsec, LONGEST_BREATH_NS);
+        if (breath.tv_nsec < LONGEST_BREATH_NS)
+            breath.tv_nsec *= 2;
         if (reading->slot->probe_open)
             thread_probe_read(&reading->slot->probe, &reading->wait);
         error = look_once(reading, event);
