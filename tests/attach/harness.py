@@ -204,6 +204,11 @@ def drop_section_headers(path):
 # --- targets --------------------------------------------------------------------------------------
 
 
+def read_text(path):
+    with open(path) as file:
+        return file.read()
+
+
 def children_of(pid):
     found = []
     for task in glob.glob("/proc/%d/task/*/children" % pid):
@@ -279,12 +284,34 @@ class Target:
     def wait_in(self, tid, *syscalls):
         """Until that thread is blocked in one of these system calls."""
         wanted = [str(SYSCALLS[name]) for name in syscalls if name in SYSCALLS]
+        until(lambda: self.syscall(tid)[0] in wanted, "thread %d in %s" % (tid, "/".join(syscalls)))
 
-        def blocked():
-            with open("/proc/%d/task/%d/syscall" % (self.pid, tid)) as file:
-                return file.read().split()[0] in wanted
+    def wait_in_lock(self, tid):
+        """Until that thread is blocked in a futex without a timeout: the GIL is waited for with one."""
+        futex = str(SYSCALLS["futex"])
+        until(
+            lambda: self.syscall(tid)[0] == futex and int(self.syscall(tid)[4], 16) == 0,
+            "thread %d in a lock" % tid,
+        )
 
-        until(blocked, "thread %d in %s" % (tid, "/".join(syscalls)))
+    def syscall(self, tid):
+        """The call that a blocked thread stands in and its arguments; ["running"] otherwise."""
+        with open("/proc/%d/task/%d/syscall" % (self.pid, tid)) as file:
+            return (file.read().split() + [""] * 5 + ["0"])[:6]
+
+    def settle(self):
+        """Until all threads were blocked at one moment, with no one left to wake another up."""
+
+        def turns():
+            blocked = set(self.states()) == {"S"}
+            return blocked and [read_text(path).split()[2] for path in
+                                sorted(glob.glob("/proc/%d/task/*/schedstat" % self.pid))]
+
+        def quiet():
+            first = turns()
+            return first and turns() == first
+
+        until(quiet, "a target that stands still")
 
     def states(self):
         """The kernel's letter for each thread."""

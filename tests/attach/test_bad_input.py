@@ -329,16 +329,32 @@ class Stopped(harness.AttachTest):
     def test_signals_are_not_lost(self):
         """Each signal sent while the target is looked at arrives, once."""
         with Target("threads.py", "signalled") as target:
-            attaches = [
-                harness.start_attach("dump", "--pid", target.pid, "--native", "--json")
-                for _ in range(3)
-            ]
-            for _ in range(200):
-                os.kill(target.pid, signal.SIGUSR1)
-                self.assertEqual(target.hear(), {"signal": signal.SIGUSR1})
-            for attach in attaches:
-                attach.communicate(timeout=harness.PATIENCE_S)
-                self.assertEqual(attach.returncode, 0)
+            dumps = 0
+            while dumps < 10:
+                attach = harness.start_attach("dump", "--pid", target.pid, "--native", "--json")
+                while attach.poll() is None:
+                    os.kill(target.pid, signal.SIGUSR1)
+                    self.assertEqual(target.hear(), {"signal": signal.SIGUSR1})
+                _, error = attach.communicate(timeout=harness.PATIENCE_S)
+                self.assertEqual(attach.returncode, 0, error)
+                dumps += 1
+
+    def test_another_tracer(self):
+        """The kernel allows one: the second is told of the first."""
+        strace = shutil.which("strace")
+        if not strace:
+            self.skipTest("needs strace")
+        with Target("threads.py", "spinning") as target:
+            first = subprocess.Popen([strace, "-f", "-o", os.devnull, "-e", "trace=none",
+                                      "-p", str(target.pid)], stderr=subprocess.DEVNULL)
+            tid = target.tids()[target.facts["tids"]["spinner"]]
+            status = "/proc/%d/task/%d/status" % (target.pid, tid)
+            traced = "TracerPid:\t%d\n" % first.pid
+            harness.until(lambda: traced in harness.read_text(status), "strace to begin")
+            answer = run_attach("dump", "--pid", target.pid, "--native")
+            first.send_signal(signal.SIGINT)
+            first.wait(harness.PATIENCE_S)
+            self.refuse(answer, OWN_FAILURE, target.pid, r"\b%d\b" % first.pid, "strace")
 
 
 class Output(harness.AttachTest):

@@ -74,7 +74,8 @@ class Text(harness.AttachTest):
 
     def test_threads_with_id_name_and_state(self):
         with Target("threads.py", "spinning") as target:
-            target.wait_in(target.tids()[target.facts["tids"]["sleeper"]], "futex")
+            target.wait_in(target.pid, "read")
+            target.wait_in_lock(target.tids()[target.facts["tids"]["sleeper"]])
             text = self.text_of(target)
             heads = [line for line in text.splitlines() if line.startswith("Thread ")]
             self.assertEqual(len(heads), 3)

@@ -1,7 +1,6 @@
 """What a CPython of each release has on its stacks, compared with what it says of itself from inside."""
 
 import json
-import os
 import unittest
 
 import harness
@@ -291,8 +290,9 @@ class Gil(harness.AttachTest):
 
     def test_spinning_thread_holds_it(self):
         with Target("threads.py", "spinning") as target:
-            for tid in ("sleeper", "main"):
-                target.wait_in(target.tids()[target.facts["tids"][tid]], "futex", "read")
+            tids = target.tids()
+            target.wait_in(target.pid, "read")
+            target.wait_in_lock(tids[target.facts["tids"]["sleeper"]])
             threads = self.states(target)
             self.assertEqual(threads["spinner"]["holds_gil"], not harness.CURRENT.free_threaded)
             self.assertIn(threads["spinner"]["state"], ("running", "cpu"))
@@ -313,15 +313,20 @@ class Gil(harness.AttachTest):
             target.wait_in(tids[names["holder"]], "poll", "ppoll")
             for name in ("first", "second"):
                 target.wait_in(tids[names[name]], "futex")
-            states = []
-            for _ in range(5):  # CPython looks up from its wait every 5 ms
+            seen = {"first": set(), "second": set()}
+            for _ in range(50):
                 threads = self.states(target)
                 self.assertTrue(threads["holder"]["holds_gil"])
                 self.assertEqual(threads["holder"]["state"], "io")
-                for name in ("first", "second"):
+                for name, states in seen.items():
                     self.assertFalse(threads[name]["holds_gil"])
-                    states.append(threads[name]["state"])
-            self.assertGreaterEqual(states.count("gil"), 8, states)
+                    states.add(threads[name]["state"])
+                if all("gil" in states for states in seen.values()):
+                    break
+            for name, states in seen.items():
+                self.assertIn("gil", states)
+                # each looks up from its wait every 5 ms, and then needs a core for a moment
+                self.assertLessEqual(states, {"gil", "cpu", "running"})
 
 
 class States(harness.AttachTest):
@@ -344,7 +349,8 @@ class States(harness.AttachTest):
         state, syscalls = self.CASES[name]
         with Target("threads.py", "waiting", name) as target:
             tid = target.tids()[target.facts["tids"]["waiter"]]
-            target.wait_in(tid, *syscalls)
+            target.settle()
+            self.assertIn(target.syscall(tid)[0], [str(harness.SYSCALLS.get(s)) for s in syscalls])
             for options in ((), ("--nonblocking",)):
                 thread = self.thread_of(self.dump(target, *options), tid)
                 self.assertEqual(thread["state"], state)
@@ -432,19 +438,16 @@ class SubInterpreters(harness.AttachTest):
 
 class FreeThreaded(harness.AttachTest):
     @unittest.skipUnless(harness.RELEASE.endswith("t"), "%s has a GIL" % harness.RELEASE)
-    def test_two_threads_run_at_once(self):
+    def test_no_thread_waits_for_a_gil(self):
         with Target("threads.py", "two_spinning") as target:
-            seen = set()
             for _ in range(20):
                 threads = self.dump(target)["threads"]
                 spinners = [t for t in threads if (t["name"] or "").startswith("spin")]
                 self.assertEqual(len(spinners), 2)
-                seen.add(tuple(t["state"] for t in spinners))
-                self.assertNotIn("gil", [t["state"] for t in spinners])
                 for thread in spinners:
+                    self.assertIn(thread["state"], ("running", "cpu"))
                     self.assertIn("spin", [frame["name"] for frame in thread["frames"]])
-            if len(os.sched_getaffinity(0)) > 1:
-                self.assertIn(("running", "running"), seen)
+                    self.assertFalse(thread["holds_gil"])
 
 
 if __name__ == "__main__":
