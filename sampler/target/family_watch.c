@@ -153,9 +153,11 @@ static bool is_process(pid_t pid)
 /*
  * Began after a member, in that member's process group, below a parent of another session: its own
  * parent was a member that ended before it was seen, and it was adopted. A parent in its session
- * may be a shell with jobs of its own.
+ * may be a shell with jobs of its own. Times are in ticks: only of one that is fresh we know that
+ * it began later in the same tick.
  */
-static bool is_orphan_of_family(const struct family_watch *watch, const struct proc_stat *stat)
+static bool is_orphan_of_family(const struct family_watch *watch, const struct proc_stat *stat,
+                                bool fresh)
 {
     struct proc_stat parent;
     if (watch->adding || proc_read_pid_stat(stat->parent, &parent) < 0 ||
@@ -163,18 +165,19 @@ static bool is_orphan_of_family(const struct family_watch *watch, const struct p
         return false;
     for (size_t i = 0; i < watch->members.count; i++)
         if (watch->members.list[i].group == stat->group &&
-            watch->members.list[i].start_time < stat->start_time)
+            watch->members.list[i].start_time < stat->start_time + fresh)
             return true;
     return false;
 }
 
-static bool newcomer_consider(struct family_watch *watch, pid_t pid)
+/* `fresh`: its pid was given since the watch was opened. */
+static bool newcomer_consider(struct family_watch *watch, pid_t pid, bool fresh)
 {
     struct proc_stat stat;
     member_forget_gone(watch, pid);
     if (members_find(&watch->members, pid) || proc_read_pid_stat(pid, &stat) < 0)
         return false;
-    if (!member_find_alive(watch, stat.parent) && !is_orphan_of_family(watch, &stat))
+    if (!member_find_alive(watch, stat.parent) && !is_orphan_of_family(watch, &stat, fresh))
         return false;
     if (!is_process(pid) || pid == getpid())
         return false;
@@ -191,7 +194,7 @@ static void newcomers_scan(struct family_watch *watch)
         AUTO_CLOSEDIR DIR *proc = opendir("/proc");
         for (struct dirent *entry; proc && (entry = readdir(proc));) {
             pid_t pid = proc_parse_id(entry->d_name);
-            found |= pid > 0 && newcomer_consider(watch, pid);
+            found |= pid > 0 && newcomer_consider(watch, pid, false);
         }
     }
 }
@@ -221,7 +224,7 @@ static void newcomers_find(struct family_watch *watch)
     if (newest < from || newest - from > NEW_PIDS)
         newcomers_scan(watch);
     for (pid_t pid = from + 1; pid <= newest && newest - from <= NEW_PIDS; pid++)
-        newcomer_consider(watch, pid);
+        newcomer_consider(watch, pid, true);
 }
 
 /* ---- what the kernel tells ---- */
