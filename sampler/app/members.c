@@ -32,6 +32,7 @@ struct member {
 struct members {
     struct stack_options options;
     const struct profile_settings *settings;
+    struct sources *sources;
     uint64_t start_ns, samples;
     struct member **list;
     size_t count, capacity, python;
@@ -60,13 +61,14 @@ static void member_close(struct members *members, struct member *member)
 }
 
 int members_new(const struct stack_options *options, const struct profile_settings *settings,
-                uint64_t start_ns, struct members **ret)
+                struct sources *sources, uint64_t start_ns, struct members **ret)
 {
     struct members *members = calloc(1, sizeof *members);
     if (!members)
         return -ENOMEM;
     members->options = *options;
     members->settings = settings;
+    members->sources = sources;
     members->start_ns = start_ns;
     *ret = members;
     return 0;
@@ -165,6 +167,8 @@ static void member_open(struct members *members, struct member *member, uint64_t
     struct failure refusal = { 0 };
     struct process *process = NULL;
     int error = process_open(member->pid, &process, &refusal);
+    if (!error)
+        sources_add_process(members->sources, process->proc_fd);
     if (!error)
         error = target_open(process, &members->options, now_ns, &member->target, &refusal);
     if (!error) {

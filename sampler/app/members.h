@@ -5,14 +5,16 @@
 #pragma once
 
 #include "output/model/profile.h"
+#include "sampler/app/sources.h"
 #include "sampler/loop/tick.h"
 
 struct members;
 
-/* `settings` is borrowed: it decides which stacks idle time may go to. Times are CLOCK_MONOTONIC.
+/* Borrows all: `settings` decide which stacks idle time may go to, `sources` are told of each
+ * member. Times are CLOCK_MONOTONIC.
  */
 int members_new(const struct stack_options *options, const struct profile_settings *settings,
-                uint64_t start_ns, struct members **ret);
+                struct sources *sources, uint64_t start_ns, struct members **ret);
 void members_free(struct members *members);
 
 /* The same pid again is another program in it (exec). */

@@ -259,10 +259,34 @@ static enum verb verb_find(const char *word)
     return VERB_NONE;
 }
 
-/* Without a verb's word, what comes tells: a command behind "--" is launched, everything else
- * attaches. */
-static enum verb verb_guess(int argc, char *const *argv)
+/* Does the option take the next word for its value? */
+static bool word_wants_next(const char *word)
 {
+    const struct option_row *row = NULL;
+    if (strncmp(word, "--", 2) == 0)
+        row = strchr(word, '=') ? NULL : row_find(VERB_NONE, word + 2, strlen(word + 2));
+    else if (word[0] == '-' && word[1] && !word[2])
+        row = row_find_letter(VERB_NONE, word[1]);
+    return row && row->metavar;
+}
+
+/* The verb's word may stand behind options; without one, a command behind "--" is launched and
+ * everything else attaches.
+ * `*ret_at` is where the word stands, 0 if there is none. */
+static enum verb verb_look(int argc, char *const *argv, int *ret_at)
+{
+    *ret_at = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0)
+            return VERB_LAUNCH;
+        if (verb_find(argv[i]) != VERB_NONE) {
+            *ret_at = i;
+            return verb_find(argv[i]);
+        }
+        if (argv[i][0] != '-')
+            break;
+        i += word_wants_next(argv[i]);
+    }
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--") == 0)
             return VERB_LAUNCH;
@@ -277,8 +301,6 @@ static int words_take(int at, char *const *argv, struct options *options, struct
     options->words = argv + at + ends;
     if (options->verb == VERB_LAUNCH && !ends)
         return failure_set(why, -EINVAL, "'%s' stands before the -- that begins the command", word);
-    if (options->verb == VERB_ATTACH && verb_find(word) != VERB_NONE)
-        return failure_set(why, -EINVAL, "'%s' must be the first word", word);
     if (options->verb == VERB_ATTACH)
         return failure_set(why, -EINVAL, "unknown command '%s'; the nearest is %s", word,
                            nearest_verb(word));
@@ -291,11 +313,13 @@ static int words_take(int at, char *const *argv, struct options *options, struct
 }
 
 /* Behind the name of a file, view takes options still; a program's arguments are the program's. */
-static int options_take(int at, int argc, char *const *argv, struct options *options,
+static int options_take(int verb_at, int argc, char *const *argv, struct options *options,
                         struct failure *why)
 {
-    for (; at < argc; at++) {
+    for (int at = 1; at < argc; at++) {
         const char *word = argv[at];
+        if (at == verb_at)
+            continue;
         /* run -m mod is Python's own word */
         bool python_word = options->verb == VERB_RUN && strcmp(word, "-m") == 0;
         bool ours = word[0] == '-' && word[1] && strcmp(word, "--") != 0 &&
@@ -326,12 +350,10 @@ static const struct options defaults = {
 
 int options_parse(int argc, char *const *argv, struct options *ret, struct failure *why)
 {
+    int verb_at = 0;
     *ret = defaults;
-    ret->verb = argc > 1 ? verb_find(argv[1]) : VERB_NONE;
-    bool named = ret->verb != VERB_NONE;
-    if (!named)
-        ret->verb = verb_guess(argc, argv);
-    return options_take(named ? 2 : 1, argc, argv, ret, why);
+    ret->verb = verb_look(argc, argv, &verb_at);
+    return options_take(verb_at, argc, argv, ret, why);
 }
 
 /* ---- help ---- */

@@ -10,7 +10,7 @@
 #include "sampler/app/members.h"
 #include "sampler/app/program.h"
 #include "sampler/app/save.h"
-#include "sampler/app/source_files.h"
+#include "sampler/app/sources.h"
 #include "sampler/app/view.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/clock.h"
@@ -43,7 +43,7 @@ struct run {
     struct profile_settings settings;
     struct word_list only, exclude;
     struct program program;
-    struct source_files *sources;
+    struct sources *sources;
     struct profile *profile;
     struct members *members;
     struct family_watch *family;
@@ -104,7 +104,7 @@ static int settings_fill(struct run *run)
     if (words_split(options->profile_only, &run->only) ||
         words_split(options->profile_exclude, &run->exclude))
         return -ENOMEM;
-    int error = source_files_new(&run->sources);
+    int error = sources_new(&run->sources);
     if (error)
         return error;
     run->settings = (struct profile_settings){
@@ -123,7 +123,7 @@ static int settings_fill(struct run *run)
         .cpu_percent_threshold = options->cpu_percent_threshold,
         .malloc_threshold = 100,
         .cpu_count = (int)sysconf(_SC_NPROCESSORS_ONLN),
-        .sources = source_files_reader(run->sources),
+        .sources = sources_reader(run->sources),
     };
     return 0;
 }
@@ -435,7 +435,7 @@ static void run_done(struct run *run)
     members_free(run->members);
     if (run->family)
         family_watch_close(run->family);
-    source_files_free(run->sources);
+    sources_free(run->sources);
     free(run->only.text);
     free(run->exclude.text);
 }
@@ -459,7 +459,7 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
         return error;
     error = profile_new(&run->settings, &run->profile);
     if (!error)
-        error = members_new(&reading, &run->settings, run->start_ns, &run->members);
+        error = members_new(&reading, &run->settings, run->sources, run->start_ns, &run->members);
     return error ? failure_set(why, error, "out of memory") : 0;
 }
 

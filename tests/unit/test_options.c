@@ -16,7 +16,10 @@ enum { WORD_LIMIT = 16 };
 /* Parses words that spaces separate. */
 static int parse(const char *line, struct options *ret, struct failure *why)
 {
-    char copy[256], *words[WORD_LIMIT + 1] = { (char[]){ "scalene-attach" } }, *rest = NULL;
+    /* what the options keep of the words is good until the next line is parsed */
+    static char copy[256], name[] = "scalene-attach";
+    static char *words[WORD_LIMIT + 1] = { name };
+    char *rest = NULL;
     int count = 1;
     snprintf(copy, sizeof copy, "%s", line);
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -123,7 +126,6 @@ static void test_errors(void **state)
         { "--pid 1 --rate fast", "--rate", "'fast'" },
         { "--pid 1 --duration -3", "--duration", "'-3'" },
         { "--pid 1 runn", "'runn'", "run" },
-        { "-o f run x.py", "'run'", "first" },
         { "word -- sleep 1", "'word'", "--" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
