@@ -1,7 +1,5 @@
 #include "sampler/app/members.h"
 
-#include "output/model/scope.h"
-#include "output/model/source_path.h"
 #include "sampler/base/cleanup.h"
 
 #include <string.h>
@@ -31,7 +29,6 @@ struct member {
 
 struct members {
     struct stack_options options;
-    const struct profile_settings *settings;
     struct sources *sources;
     uint64_t start_ns, samples;
     struct member **list;
@@ -60,14 +57,13 @@ static void member_close(struct members *members, struct member *member)
     member->target = NULL;
 }
 
-int members_new(const struct stack_options *options, const struct profile_settings *settings,
-                struct sources *sources, uint64_t start_ns, struct members **ret)
+int members_new(const struct stack_options *options, struct sources *sources, uint64_t start_ns,
+                struct members **ret)
 {
     struct members *members = calloc(1, sizeof *members);
     if (!members)
         return -ENOMEM;
     members->options = *options;
-    members->settings = settings;
     members->sources = sources;
     members->start_ns = start_ns;
     *ret = members;
@@ -230,26 +226,14 @@ static int member_tell(struct members *members, struct member *member, uint64_t 
 /* ---- ticks ---- */
 
 struct judging {
-    const struct members *members;
-    const struct member *member;
+    struct profile *profile;
+    pid_t pid;
 };
 
 static bool stack_takes_idle(void *context, const struct frame_event *frames, size_t count)
 {
     const struct judging *judging = context;
-    bool innermost = true;
-    for (size_t i = 0; i < count; i++) {
-        char path[4096];
-        if (frames[i].kind != FRAME_PYTHON || !frames[i].file)
-            continue;
-        source_path_write(frames[i].file, judging->member->cwd, path, sizeof path);
-        if (innermost && scope_is_join(path, frames[i].name))
-            return false;
-        innermost = false;
-        if (scope_shows(judging->members->settings, path, frames[i].name))
-            return true;
-    }
-    return false;
+    return profile_takes_idle(judging->profile, judging->pid, frames, count);
 }
 
 static uint64_t event_cpu_ns(const struct tick_event *tick)
@@ -296,7 +280,7 @@ int members_tick(struct members *members, uint64_t now_ns, struct profile *profi
 {
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = members->list[i];
-        struct judging judging = { members, member };
+        struct judging judging = { profile, member->pid };
         const struct idle_judge judge = { &judging, stack_takes_idle };
         struct tick_event tick;
         if (!member->target)

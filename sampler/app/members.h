@@ -13,8 +13,8 @@ struct members;
 /* Borrows all: `settings` decide which stacks idle time may go to, `sources` are told of each
  * member. Times are CLOCK_MONOTONIC.
  */
-int members_new(const struct stack_options *options, const struct profile_settings *settings,
-                struct sources *sources, uint64_t start_ns, struct members **ret);
+int members_new(const struct stack_options *options, struct sources *sources, uint64_t start_ns,
+                struct members **ret);
 void members_free(struct members *members);
 
 /* The same pid again is another program in it (exec). */

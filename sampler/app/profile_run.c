@@ -459,7 +459,7 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
         return error;
     error = profile_new(&run->settings, &run->profile);
     if (!error)
-        error = members_new(&reading, &run->settings, run->sources, run->start_ns, &run->members);
+        error = members_new(&reading, run->sources, run->start_ns, &run->members);
     return error ? failure_set(why, error, "out of memory") : 0;
 }
 
