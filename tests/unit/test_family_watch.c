@@ -3,6 +3,7 @@
 #define _GNU_SOURCE 1 /* ppoll, gettid */
 
 #include "family.h"
+#include "sampler/target/proc_file.h"
 
 static void fork_one(struct child_side *side)
 {
@@ -270,6 +271,13 @@ static void fork_twice(struct child_side *side)
     child_await_order(side);
 }
 
+static bool is_adopted(pid_t pid)
+{
+    struct proc_stat stat;
+    assert_int_equal(proc_read_pid_stat(pid, &stat), 0);
+    return stat.parent == getpid();
+}
+
 static void check_orphan(void **state, void *at_order)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -285,6 +293,7 @@ static void check_orphan(void **state, void *at_order)
         kill(middle, SIGKILL); /* an order could be taken by the other */
         attend_until(watch, seen_of(middle)->ended);
     }
+    await(is_adopted(orphan));
     attend_until(watch, seen_of(orphan)->joined);
     assert_true(seen_of(orphan)->forked);
     kill(orphan, SIGTERM);
