@@ -111,7 +111,8 @@ static void instruction_check(struct record *record, struct cie *cie, unsigned *
         operand_skip(record, *kind, cie);
     if (opcode == DEF_CFA || opcode == DEF_CFA_EXPRESSION || opcode == DEF_CFA_SF)
         cie->has_stack_rule = true;
-    /* one that restores takes the last remembered away: the evaluation loop has hundreds, by turns */
+    /* one that restores takes the last remembered away: the evaluation loop has hundreds, by turns
+     */
     if (opcode == RESTORE_STATE && *remembered > 0)
         --*remembered;
     if (opcode == REMEMBER_STATE && ++*remembered > REMEMBER_LIMIT)

@@ -127,8 +127,8 @@ static void module_load(struct native_symbols *symbols, struct module *module)
     if (module->debug)
         symbol_table_add(&module->symbols, elf_file_handle(module->debug));
     symbol_table_sort(&module->symbols);
-    if (symbols->wants_lines &&
-        source_lines_open(elf_file_handle(module->file), &module->lines) && module->debug)
+    if (symbols->wants_lines && source_lines_open(elf_file_handle(module->file), &module->lines) &&
+        module->debug)
         source_lines_open(elf_file_handle(module->debug), &module->lines);
     if (stripped && !module->debug)
         module_find_evaluator(symbols, module);

@@ -24,7 +24,8 @@ static const char *const state_words[THREAD_STATE_COUNT] = {
     [THREAD_WAIT_OTHER] = "waits",
 };
 
-static void frame_name(const struct frame_event *frame, char *into, size_t size, size_t *ret_columns)
+static void frame_name(const struct frame_event *frame, char *into, size_t size,
+                       size_t *ret_columns)
 {
     char unnamed[32] = "?";
     if (frame->kind == FRAME_NATIVE)

@@ -1,4 +1,5 @@
-/* One dump for people: aligned, coloured where colour is wanted, nothing of the target's passed through raw. */
+/* One dump for people: aligned, coloured where colour is wanted, nothing of the target's passed
+ * through raw. */
 #pragma once
 
 #include "sampler/base/event.h"

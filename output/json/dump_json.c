@@ -43,7 +43,8 @@ static void frame_add(yyjson_mut_doc *doc, yyjson_mut_val *frames, const struct 
     yyjson_mut_obj_add_uint(doc, object, "offset", frame->offset);
 }
 
-static void thread_add(yyjson_mut_doc *doc, yyjson_mut_val *threads, const struct thread_event *thread)
+static void thread_add(yyjson_mut_doc *doc, yyjson_mut_val *threads,
+                       const struct thread_event *thread)
 {
     yyjson_mut_val *object = yyjson_mut_arr_add_obj(doc, threads);
     yyjson_mut_obj_add_int(doc, object, "tid", thread->tid);

@@ -1,4 +1,5 @@
-/* What every verb that looks at a process shares: opening it, and one good sentence when that fails. */
+/* What every verb that looks at a process shares: opening it, and one good sentence when that
+ * fails. */
 #pragma once
 
 #include "sampler/loop/stacks.h"
@@ -10,12 +11,13 @@ struct session {
 };
 
 /*
- * 0, or a negative errno with a sentence that says what was tried and what would help: a process that is no Python
- * is named with its Python descendants, a refusal with the check that failed.
+ * 0, or a negative errno with a sentence that says what was tried and what would help: a process
+ * that is no Python is named with its Python descendants, a refusal with the check that failed.
  */
 int session_open(pid_t pid, const struct stack_options *options, struct session *ret,
                  struct failure *why);
 void session_close(struct session *session);
 
-/* When a read failed because the target ended or became another program: says so. Else returns `error`. */
+/* When a read failed because the target ended or became another program: says so. Else returns
+ * `error`. */
 int session_explain(const struct session *session, int error, struct failure *why);

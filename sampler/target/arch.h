@@ -28,7 +28,8 @@ struct arch {
     unsigned register_count;                /* as DWARF counts them */
     uint8_t register_words[ARCH_REGISTERS]; /* DWARF number -> word */
     uint8_t ip_word, sp_word, fp_word;
-    uint8_t call_word; /* the system call it is in, negative when it is in none; 0xff: not told here */
+    uint8_t
+        call_word; /* the system call it is in, negative when it is in none; 0xff: not told here */
     uint8_t wait_classes[ARCH_SYSCALLS]; /* system call -> enum wait_class */
 };
 
