@@ -121,7 +121,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("program", nargs="?", help="print_regions")
-    parser.add_argument("interpreters", nargs="?", type=pathlib.Path, help="cmake/interpreters' list")
+    parser.add_argument("interpreters", nargs="?", type=pathlib.Path,
+                        help="list of cmake/interpreters")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.write:
