@@ -1,5 +1,5 @@
-"""Section 6 of the contract: whatever is wrong, one sentence that says what was tried and what would help,
-the right status, and a target that is as it was."""
+"""Section 6 of the contract: whatever is wrong, one sentence that says what was tried and what
+would help, the right status, and a target that is as it was."""
 
 import os
 import shutil
@@ -124,8 +124,8 @@ class NoTarget(harness.AttachTest):
             self.check_truth(target, self.dump(target))
 
     def test_launcher_of_a_launcher(self):
-        inner = ["sh", "-c", '"$@"; true', "sh"]
-        with Target("stacks.py", "plain", prefix=["sh", "-c", '"$@"; true', "sh", *inner]) as target:
+        launcher = ["sh", "-c", '"$@"; true', "sh"]
+        with Target("stacks.py", "plain", prefix=launcher * 2) as target:
             shell = target.pid
             target.descend()
             answer = run_attach("dump", "--pid", shell)
@@ -195,7 +195,8 @@ class Denied(harness.AttachTest):
         self.check_denied("guarded.py", "capable", "capabilit")
 
     def test_own_process_with_files_out_of_reach(self):
-        """The same user may read the memory, even where the interpreter's files are closed to it."""
+        """The same user may read the memory, even where the interpreter's files are closed to
+        it."""
         if yama_scope() > 0:
             self.skipTest("Yama allows no user to look at a process that is no child")
         with Target("guarded.py", "nobodys") as target:

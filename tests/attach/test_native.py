@@ -1,9 +1,8 @@
-"""`dump --native`: the C frames are there, each on its right side of the Python frames, and no stack that
-a dump without them shows is ever lost or changed by the merge."""
-
-import unittest
+"""`dump --native`: the C frames are there, each on its right side of the Python frames, and no
+stack that a dump without them shows is ever lost or changed by the merge."""
 
 import harness
+import installed
 from harness import Target
 
 
@@ -70,7 +69,7 @@ class Order(NativeTest):
             between = self.native_between(frames, "third", "second")
             self.assertGreater(len(between), 0)
             symbols = [frame["name"] or "" for frame in between if frame["name"]]
-            if harness.has_symbols(harness.CURRENT.shared_library or harness.CURRENT.executable):
+            if installed.has_symbols(harness.CURRENT.shared_library or harness.CURRENT.executable):
                 self.assertTrue([name for name in symbols if "sort" in name], symbols)
 
     def test_python_and_c_by_turns(self):
@@ -108,7 +107,8 @@ class Order(NativeTest):
 
 class NothingLost(NativeTest):
     def check_same(self, program, *arguments, **options):
-        """The Python frames are those of the interpreter's own account, with and without C frames."""
+        """The Python frames are those of the interpreter's own account, with and without C
+        frames."""
         with Target(program, *arguments, **options) as target:
             dump = self.dump(target, "--native")
             self.check_truth(target, dump)
@@ -147,7 +147,7 @@ class NothingLost(NativeTest):
             self.check_truth(target, self.dump(target, "--native"))
 
     def test_deep_through_c(self):
-        with Target("stacks.py", "deep_through_c", "200") as target:
+        with Target("depths.py", "deep_through_c", "200") as target:
             frames = self.frames_of(target, target.tids()[target.facts["tid"]])
             down = [n for n, f in enumerate(frames) if f["name"] and f["name"].endswith("down")]
             self.assertEqual(len(down), 200)

@@ -1,5 +1,5 @@
-"""What `dump` writes: text for people, plain in a pipe and coloured on a terminal, and the JSON document of
-the contract."""
+"""What `dump` writes: text for people, plain in a pipe and coloured on a terminal, and the JSON
+document of the contract."""
 
 import fcntl
 import json

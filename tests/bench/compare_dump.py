@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""How long `scalene-attach dump` takes on a target that nobody has looked at yet, beside `py-spy dump` on
-another such target: pairs by turns in one run, medians and their ratio. Environment as in
-tests/attach/harness.py; py-spy is that of PATH, or one that pip puts into the cache folder once."""
+"""How long `scalene-attach dump` takes on a target that nobody has looked at yet, beside `py-spy
+dump` on another such target: pairs by turns in one run, medians and their ratio. Environment as
+in tests/attach/harness.py; py-spy is that of PATH, or one that pip puts into the cache folder
+once."""
 
 import argparse
 import os

@@ -1,6 +1,6 @@
 /*
- * A program that embeds CPython: runs the script of its first argument between Py_Initialize and Py_Finalize. Needs no
- * headers of Python's: these functions have been the same in all its releases.
+ * A program that embeds CPython: runs the script of its first argument between Py_Initialize and
+ * Py_Finalize. Needs no headers: these functions have been the same in all releases of Python.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-"""Targets that the kernel guards: another user's, not dumpable, with more capabilities than we have."""
+"""Targets that the kernel guards: another user's, not dumpable, with more capabilities than we
+have."""
 
 import ctypes
 import os

@@ -1,12 +1,11 @@
-"""One case a function: every way in which CPython chains its frames. Each ends in target.park(), and
-returns what park() returned, and so proves at the end that it ran on unharmed."""
+"""One case a function: every way in which CPython chains its frames. Each ends in target.park(),
+and returns what park() returned, and so proves at the end that it ran on unharmed."""
 
 import asyncio
 import ctypes
 import functools
 import re
 import sys
-import threading
 
 import target
 
@@ -462,63 +461,6 @@ def alternating():
         return target.park()
 
     return 42 if first() else 0
-
-
-def in_thread(function):
-    result = []
-    threading.stack_size(1 << 29)
-    thread = threading.Thread(target=lambda: result.append(function()), name="deep")
-    thread.start()
-    thread.join()
-    return result[0]
-
-
-def deep(depth):
-    """Python calls alone; up to 3.10 each also costs C stack, hence the thread with much of it."""
-
-    def down(left):
-        if left:
-            return down(left - 1)
-        return target.park(frames=False, tid=threading.get_native_id())
-
-    sys.setrecursionlimit(int(depth) + 1000)
-    return in_thread(lambda: down(int(depth) - 1))
-
-
-def deep_through_c(depth):
-    """Every other call goes through C (map and next)."""
-
-    def down(left):
-        if left:
-            return next(map(down, [left - 1]))
-        return target.park(frames=False, tid=threading.get_native_id())
-
-    sys.setrecursionlimit(int(depth) * 3 + 1000)
-    return in_thread(lambda: down(int(depth) - 1))
-
-
-def deep_generators(depth):
-    """Every frame lies outside the data stack."""
-
-    def down(left):
-        if left:
-            for value in down(left - 1):
-                yield value
-        else:
-            yield target.park(frames=False, tid=threading.get_native_id())
-
-    sys.setrecursionlimit(int(depth) + 1000)
-    return in_thread(lambda: next(down(int(depth) - 1)))
-
-
-def many_locals():
-    """1,800 locals: a frame larger than a data-stack chunk."""
-    lines = ["def wide(depth):"]
-    lines += ["    local_%d = depth" % number for number in range(1800)]
-    lines += ["    return wide(depth - 1) if depth else target.park()"]
-    space = {"target": target}
-    exec(compile("\n".join(lines), "many_locals.py", "exec"), space)
-    return space["wide"](20)
 
 
 def at_import():

@@ -1,5 +1,5 @@
-"""Sub-interpreters, each run by a thread of the main interpreter and with a thread of its own. What runs
-inside them declares its stacks through pipes."""
+"""Sub-interpreters, each run by a thread of the main interpreter and with a thread of its own.
+What runs inside them declares its stacks through pipes."""
 
 import json
 import os
@@ -13,7 +13,7 @@ try:
 except ImportError:
     import _xxsubinterpreters as interpreters
 
-# 3.9 to 3.11 let no thread start in an isolated one; from 3.12 on an isolated one has a GIL of its own.
+# 3.9 to 3.11 let no thread start in an isolated one; from 3.12 on that has a GIL of its own.
 OPTIONS = {"isolated": False} if (3, 9) <= sys.version_info < (3, 12) else {}
 
 INSIDE = """
@@ -37,8 +37,8 @@ own.join()
 
 
 class Inside:
-    """A sub-interpreter that stands still in two threads until it is let go. The thread that runs it has
-    made it: CPython 3.12 and older note a state's thread when it is made."""
+    """A sub-interpreter that stands still in two threads until it is let go. The thread that
+    runs it has made it: CPython 3.12 and older note a state's thread when it is made."""
 
     def __init__(self):
         self.hold_read, self.hold = os.pipe()

@@ -1,5 +1,6 @@
-"""What every target shares: it declares its own stacks, says "ready" through a pipe, stands still until it
-is let go, and says "finished" at the end. The truth comes from the interpreter itself, from inside."""
+"""What every target shares: it declares its own stacks, says "ready" through a pipe, stands
+still until it is let go, and says "finished" at the end. The truth comes from the interpreter
+itself, from inside."""
 
 import json
 import os
@@ -14,7 +15,8 @@ _truths = []
 
 
 def truth_of(frame):
-    """[name, file, line, column] of each frame, innermost first; column 0 where CPython knows none."""
+    """[name, file, line, column] of each frame, innermost first; column 0 where CPython knows
+    none."""
     frames = []
     while frame is not None:
         code = frame.f_code

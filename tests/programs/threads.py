@@ -1,4 +1,5 @@
-"""One case a function: threads of every kind, what they wait for, who holds the GIL, collections."""
+"""One case a function: threads of every kind, what they wait for, who holds the GIL,
+collections."""
 
 import _thread
 import ctypes
@@ -8,7 +9,6 @@ import os
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 
@@ -213,7 +213,8 @@ def two_spinning():
 
 
 def holding():
-    """The holder keeps the GIL in a system call, from when the main thread stands in its last read."""
+    """The holder keeps the GIL in a system call, from when the main thread stands in its last
+    read."""
 
     def hold():
         poll = ctypes.PyDLL(None).poll
