@@ -13,7 +13,7 @@ BATCHES = 64  # as in oracle.c
 class Grammar:
     """The stacks that a program can have: functions, their lines, and who is called from which line."""
 
-    def __init__(self, paths, copies=0):
+    def __init__(self, paths, copies=None):
         self.lines = {}  # (file, name) -> line numbers that have code
         self.calls = {}  # (file, line) -> patterns of names
         self.roots = set()
@@ -63,7 +63,8 @@ class Grammar:
             homes = [home for home, owner in self.lines if owner == copy.group(1)]
             if not homes:
                 return None
-            return copy.group(1), homes[0], line - int(copy.group(2)) % self.copies
+            shifts, lines = self.copies
+            return copy.group(1), homes[0], line - int(copy.group(2)) % shifts * lines
         return frame
 
     def fault(self, stack):
@@ -160,26 +161,36 @@ def block_shares(harvest, times):
     ]
 
 
-def cost(times, block):
-    """Seconds that one call from that block takes, without the loop around it."""
-    (seconds, units), (loop_seconds, loop_units) = times[block], times["block_loop"]
-    return seconds / units - loop_seconds / loop_units
+def sites_batches(harvest, grammar, blocks, chain):
+    """Samples in these blocks at a line that calls the chain, whether or not it has begun."""
+    sites = {(block, line) for block in blocks for line in grammar.call_sites(block, chain)}
+    return harvest.batches(lambda frame: (frame[0], frame[2]) in sites)
 
 
-def part_shares(harvest, grammar, parts, times):
-    """Each adversary's in a mixed block, by the time that it takes alone: all samples at the line that calls it."""
+def twin_shares(harvest, grammar, twins):
+    """Half each, by construction."""
     found = []
-    for block, chains in parts.items():
-        rows = {}
-        for name in chains:
-            lines = grammar.call_sites(block, name)
-            rows[name] = harvest.batches(
-                lambda frame, lines=lines: frame[0] == block and frame[2] in lines
-            )
-        costs = {name: cost(times, alone) for name, alone in chains.items()}
-        whole = columns_sum(rows.values())
-        # the shares of a block's parts have one sum, so the last tells nothing new
-        for name in list(chains)[:-1]:
-            true_share = costs[name] / sum(costs.values())
-            found.append(Share("%s in %s" % (name, block), rows[name], whole, true_share))
+    for blocks, (one, other) in twins:
+        part = sites_batches(harvest, grammar, blocks, one)
+        whole = columns_sum([part, sites_batches(harvest, grammar, blocks, other)])
+        found.append(Share("%s in %s" % (one, blocks[0]), part, whole, 0.5))
     return found
+
+
+def uneven_shares(harvest, grammar, uneven, times):
+    """By the time that each chain takes alone."""
+    found = []
+    for block, (one, other), alone in uneven:
+        part = sites_batches(harvest, grammar, [block], one)
+        whole = columns_sum([part, sites_batches(harvest, grammar, [block], other)])
+        costs = [times[name][0] / times[name][1] for name in alone]
+        found.append(Share("%s in %s" % (one, block), part, whole, costs[0] / sum(costs)))
+    return found
+
+
+def all_shares(harvest, grammar, facts, times):
+    return (
+        block_shares(harvest, times)
+        + twin_shares(harvest, grammar, facts["twins"])
+        + uneven_shares(harvest, grammar, facts["uneven"], times)
+    )

@@ -24,19 +24,12 @@ def block_flat(count):
     for _ in range(count):
         flat_a()  # -> flat_a
         flat_b()  # -> flat_b
-        _ = 0
 
 
-def block_flat_a(count):
-    for _ in range(count):
-        flat_a()  # -> flat_a
-        _ = 0
-
-
-def block_flat_b(count):
+def block_flat_turned(count):
     for _ in range(count):
         flat_b()  # -> flat_b
-        _ = 0
+        flat_a()  # -> flat_a
 
 
 def nested_a_inner():
@@ -63,11 +56,9 @@ def nested_b_inner():
 
 def nested_b_early():
     nested_b_inner()  # -> nested_b_inner
-    nested_b_inner()  # -> nested_b_inner
 
 
 def nested_b_late():
-    nested_b_inner()  # -> nested_b_inner
     nested_b_inner()  # -> nested_b_inner
     nested_b_inner()  # -> nested_b_inner
 
@@ -81,19 +72,12 @@ def block_nested(count):
     for _ in range(count):
         nested_a()  # -> nested_a
         nested_b()  # -> nested_b
-        _ = 0
 
 
-def block_nested_a(count):
-    for _ in range(count):
-        nested_a()  # -> nested_a
-        _ = 0
-
-
-def block_nested_b(count):
+def block_nested_turned(count):
     for _ in range(count):
         nested_b()  # -> nested_b
-        _ = 0
+        nested_a()  # -> nested_a
 
 
 def shared_leaf():
@@ -105,7 +89,7 @@ def shared_left():
 
 
 def shared_right():
-    pass
+    """On another line of its function, with another line of its caller."""
     shared_leaf()  # -> shared_leaf
 
 
@@ -113,19 +97,12 @@ def block_shared(count):
     for _ in range(count):
         shared_left()  # -> shared_left
         shared_right()  # -> shared_right
-        _ = 0
 
 
-def block_shared_left(count):
-    for _ in range(count):
-        shared_left()  # -> shared_left
-        _ = 0
-
-
-def block_shared_right(count):
+def block_shared_turned(count):
     for _ in range(count):
         shared_right()  # -> shared_right
-        _ = 0
+        shared_left()  # -> shared_left
 
 
 def empty():
@@ -148,26 +125,24 @@ def block_uneven(count):
     for _ in range(count):
         busy()  # -> busy
         quiet()  # -> quiet
-        _ = 0
 
 
 def block_busy(count):
     for _ in range(count):
         busy()  # -> busy
-        _ = 0
 
 
 def block_quiet(count):
     for _ in range(count):
         quiet()  # -> quiet
-        _ = 0
 
 
 if __name__ == "__main__":
-    oracle_target.run({  # -> run
-        block_flat: {"flat_a": block_flat_a, "flat_b": block_flat_b},
-        block_nested: {"nested_a": block_nested_a, "nested_b": block_nested_b},
-        block_shared: {"shared_left": block_shared_left, "shared_right": block_shared_right},
-        block_uneven: {"busy": block_busy, "quiet": block_quiet},
-        _ = 0
-    })
+    oracle_target.run(  # -> run
+        twins=[
+            ((block_flat, block_flat_turned), (flat_a, flat_b)),
+            ((block_nested, block_nested_turned), (nested_a, nested_b)),
+            ((block_shared, block_shared_turned), (shared_left, shared_right)),
+        ],
+        uneven=[(block_uneven, (busy, quiet), (block_busy, block_quiet))],
+    )

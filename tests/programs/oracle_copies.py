@@ -7,7 +7,7 @@ import types
 
 import oracle_target
 
-SHIFTS = 97
+SHIFTS, LINES = 97, 20  # more than any of these functions has
 NUMBERS = itertools.count()
 
 
@@ -36,56 +36,69 @@ def copy(template):
     number = next(NUMBERS)
     name = "%s_%d" % (template.__name__, number)
     facts = dict(
-        co_name=name, co_filename=name + ".py", co_firstlineno=code.co_firstlineno + number % SHIFTS
+        co_name=name,
+        co_filename=name + ".py",
+        co_firstlineno=code.co_firstlineno + number % SHIFTS * LINES,
     )
     if sys.version_info >= (3, 11):
         facts["co_qualname"] = name
     return types.FunctionType(code.replace(**facts), globals(), name, template.__defaults__)
 
 
-def one_small():
-    function = copy(small)  # -> copy
-    for _ in range(10):
-        function()  # -> small
-        _ = 0
+def many_small():
+    for _ in range(20):
+        function = copy(small)  # -> copy
+        for _ in range(5):
+            function()  # -> small
 
 
-def one_large():
-    function = copy(large)  # -> copy
+def many_large():
     for _ in range(10):
-        function()  # -> large
-        _ = 0
+        function = copy(large)  # -> copy
+        for _ in range(20):
+            function()  # -> large
 
 
 def block_copies(count):
     for _ in range(count):
-        one_small()  # -> one_small
-        one_large()  # -> one_large
-        _ = 0
+        many_small()  # -> many_small
+        many_large()  # -> many_large
 
 
 def block_small(count):
     for _ in range(count):
-        one_small()  # -> one_small
-        _ = 0
+        many_small()  # -> many_small
 
 
 def block_large(count):
     for _ in range(count):
-        one_large()  # -> one_large
-        _ = 0
+        many_large()  # -> many_large
 
 
-def block_pairs(count):
+def once_a():
     """Freed at once, so that the next takes its place."""
+    copy(small)()  # -> copy, small
+
+
+def once_b():
+    copy(small)()  # -> copy, small
+
+
+def block_once(count):
     for _ in range(count):
-        copy(small)()  # -> copy, small
-        copy(small)()  # -> copy, small
-        _ = 0
+        once_a()  # -> once_a
+        once_b()  # -> once_b
+
+
+def block_once_turned(count):
+    for _ in range(count):
+        once_b()  # -> once_b
+        once_a()  # -> once_a
 
 
 if __name__ == "__main__":
     oracle_target.run(  # -> run
-        {block_copies: {"one_small": block_small, "one_large": block_large}, block_pairs: {}},
-        copies=SHIFTS,
+        twins=[((block_once, block_once_turned), (once_a, once_b))],
+        uneven=[(block_copies, (many_small, many_large), (block_small, block_large))],
+        copies=(SHIFTS, LINES),
     )

@@ -23,7 +23,6 @@ def plain_a():
 def plain_b():
     while True:
         plain_leaf_b()  # -> plain_leaf_b
-        plain_leaf_b()  # -> plain_leaf_b
         yield
 
 
@@ -35,19 +34,12 @@ def block_plain(count):
     for _ in range(count):
         next(PLAIN_A)  # -> plain_a
         next(PLAIN_B)  # -> plain_b
-        _ = 0
 
 
-def block_plain_a(count):
-    for _ in range(count):
-        next(PLAIN_A)  # -> plain_a
-        _ = 0
-
-
-def block_plain_b(count):
+def block_plain_turned(count):
     for _ in range(count):
         next(PLAIN_B)  # -> plain_b
-        _ = 0
+        next(PLAIN_A)  # -> plain_a
 
 
 def chain_leaf_a():
@@ -64,22 +56,22 @@ def chain_inner_a():
         yield
 
 
+def chain_middle_a():
+    yield from chain_inner_a()  # -> chain_inner_a
+
+
+def chain_a():
+    yield from chain_middle_a()  # -> chain_middle_a
+
+
 def chain_inner_b():
     while True:
         chain_leaf_b()  # -> chain_leaf_b
         yield
 
 
-def chain_middle_a():
-    yield from chain_inner_a()  # -> chain_inner_a
-
-
 def chain_middle_b():
     yield from chain_inner_b()  # -> chain_inner_b
-
-
-def chain_a():
-    yield from chain_middle_a()  # -> chain_middle_a
 
 
 def chain_b():
@@ -94,19 +86,12 @@ def block_chain(count):
     for _ in range(count):
         next(CHAIN_A)  # -> chain_a
         next(CHAIN_B)  # -> chain_b
-        _ = 0
 
 
-def block_chain_a(count):
-    for _ in range(count):
-        next(CHAIN_A)  # -> chain_a
-        _ = 0
-
-
-def block_chain_b(count):
+def block_chain_turned(count):
     for _ in range(count):
         next(CHAIN_B)  # -> chain_b
-        _ = 0
+        next(CHAIN_A)  # -> chain_a
 
 
 @types.coroutine
@@ -118,13 +103,13 @@ async def hop_a():
     await give_way()  # -> give_way
 
 
-async def hop_b():
-    await give_way()  # -> give_way
-
-
 async def coroutine_a():
     while True:
         await hop_a()  # -> hop_a
+
+
+async def hop_b():
+    await give_way()  # -> give_way
 
 
 async def coroutine_b():
@@ -136,23 +121,16 @@ COROUTINE_A = coroutine_a()  # -> coroutine_a
 COROUTINE_B = coroutine_b()  # -> coroutine_b
 
 
-def block_coroutines(count):
+def block_coroutine(count):
     for _ in range(count):
         COROUTINE_A.send(None)  # -> coroutine_a
         COROUTINE_B.send(None)  # -> coroutine_b
-        _ = 0
 
 
-def block_coroutine_a(count):
-    for _ in range(count):
-        COROUTINE_A.send(None)  # -> coroutine_a
-        _ = 0
-
-
-def block_coroutine_b(count):
+def block_coroutine_turned(count):
     for _ in range(count):
         COROUTINE_B.send(None)  # -> coroutine_b
-        _ = 0
+        COROUTINE_A.send(None)  # -> coroutine_a
 
 
 def short_leaf_a():
@@ -175,29 +153,24 @@ def short_b():
     short_leaf_b()  # -> short_leaf_b
 
 
-def block_short_lived(count):
+def block_short(count):
     for _ in range(count):
         list(short_a())  # -> short_a
         list(short_b())  # -> short_b
-        _ = 0
 
 
-def block_short_a(count):
-    for _ in range(count):
-        list(short_a())  # -> short_a
-        _ = 0
-
-
-def block_short_b(count):
+def block_short_turned(count):
     for _ in range(count):
         list(short_b())  # -> short_b
-        _ = 0
+        list(short_a())  # -> short_a
 
 
 if __name__ == "__main__":
-    oracle_target.run({  # -> run
-        block_plain: {"plain_a": block_plain_a, "plain_b": block_plain_b},
-        block_chain: {"chain_a": block_chain_a, "chain_b": block_chain_b},
-        block_coroutines: {"coroutine_a": block_coroutine_a, "coroutine_b": block_coroutine_b},
-        block_short_lived: {"short_a": block_short_a, "short_b": block_short_b},
-    })
+    oracle_target.run(  # -> run
+        twins=[
+            ((block_plain, block_plain_turned), (plain_a, plain_b)),
+            ((block_chain, block_chain_turned), (chain_a, chain_b)),
+            ((block_coroutine, block_coroutine_turned), (coroutine_a, coroutine_b)),
+            ((block_short, block_short_turned), (short_a, short_b)),
+        ]
+    )

@@ -15,17 +15,32 @@ def small():
     small_leaf()  # -> small_leaf
 
 
-def wide_leaf():
+def wide_leaf_a():
     pass
 
 
-def wide():
-    wide_leaf()  # -> wide_leaf
+def wide_leaf_b():
+    pass
+
+
+def wide_a():
+    wide_leaf_a()  # -> wide_leaf_a
     small()  # -> small
 
 
-def middle():
-    wide()  # -> wide
+def wide_b():
+    wide_leaf_b()  # -> wide_leaf_b
+    small()  # -> small
+
+
+def two_chunks_a():
+    wide_a()  # -> wide_a
+    small()  # -> small
+
+
+def two_chunks_b():
+    wide_b()  # -> wide_b
+    small()  # -> small
 
 
 def widened(function):
@@ -35,44 +50,38 @@ def widened(function):
     return types.FunctionType(more, globals(), function.__name__)
 
 
-wide = widened(wide)  # -> widened
-middle = widened(middle)  # -> widened
+wide_a, wide_b = widened(wide_a), widened(wide_b)  # -> widened
+two_chunks_a, two_chunks_b = widened(two_chunks_a), widened(two_chunks_b)  # -> widened
 
 
 def block_wide(count):
     for _ in range(count):
-        wide()  # -> wide
-        small()  # -> small
-        _ = 0
+        wide_a()  # -> wide_a
+        wide_b()  # -> wide_b
 
 
-def block_wide_alone(count):
+def block_wide_turned(count):
     for _ in range(count):
-        wide()  # -> wide
-        _ = 0
+        wide_b()  # -> wide_b
+        wide_a()  # -> wide_a
 
 
-def block_small_alone(count):
+def block_chunks(count):
     for _ in range(count):
-        small()  # -> small
-        _ = 0
+        two_chunks_a()  # -> two_chunks_a
+        two_chunks_b()  # -> two_chunks_b
 
 
-def block_wide_twice(count):
+def block_chunks_turned(count):
     for _ in range(count):
-        middle()  # -> middle
-        small()  # -> small
-        _ = 0
-
-
-def block_middle_alone(count):
-    for _ in range(count):
-        middle()  # -> middle
-        _ = 0
+        two_chunks_b()  # -> two_chunks_b
+        two_chunks_a()  # -> two_chunks_a
 
 
 if __name__ == "__main__":
-    oracle_target.run({  # -> run
-        block_wide: {"wide": block_wide_alone, "small": block_small_alone},
-        block_wide_twice: {"middle": block_middle_alone, "small": block_small_alone},
-    })
+    oracle_target.run(  # -> run
+        twins=[
+            ((block_wide, block_wide_turned), (wide_a, wide_b)),
+            ((block_chunks, block_chunks_turned), (two_chunks_a, two_chunks_b)),
+        ]
+    )

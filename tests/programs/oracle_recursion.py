@@ -29,19 +29,12 @@ def block_families(count):
     for _ in range(count):
         even_p(DEPTH)  # -> even_p
         even_q(DEPTH)  # -> even_q
-        _ = 0
 
 
-def block_family_p(count):
-    for _ in range(count):
-        even_p(DEPTH)  # -> even_p
-        _ = 0
-
-
-def block_family_q(count):
+def block_families_turned(count):
     for _ in range(count):
         even_q(DEPTH)  # -> even_q
-        _ = 0
+        even_p(DEPTH)  # -> even_p
 
 
 def leaf_t():
@@ -61,31 +54,29 @@ def leaf_u():
 def tree_u(left):
     if left:
         leaf_u()  # -> leaf_u
+        leaf_u()  # -> leaf_u
         tree_u(left - 1)  # -> tree_u
 
 
-def block_leaves(count):
-    """A leaf at each level, on the way back or on the way in."""
+def block_trees(count):
+    """Leaves at each level, on the way back or on the way in."""
     for _ in range(count):
         tree_t(DEPTH)  # -> tree_t
         tree_u(DEPTH)  # -> tree_u
-        _ = 0
 
 
 def block_tree_t(count):
     for _ in range(count):
         tree_t(DEPTH)  # -> tree_t
-        _ = 0
 
 
 def block_tree_u(count):
     for _ in range(count):
         tree_u(DEPTH)  # -> tree_u
-        _ = 0
 
 
 if __name__ == "__main__":
-    oracle_target.run({  # -> run
-        block_families: {"even_p": block_family_p, "even_q": block_family_q},
-        block_leaves: {"tree_t": block_tree_t, "tree_u": block_tree_u},
-    })
+    oracle_target.run(  # -> run
+        twins=[((block_families, block_families_turned), (even_p, even_q))],
+        uneven=[(block_trees, (tree_t, tree_u), (block_tree_t, block_tree_u))],
+    )

@@ -1,7 +1,5 @@
-"""What the oracle's programs share. A program runs blocks in turn, each about as long as the others: a mixed block
-calls its adversaries by turns, one alone tells how long one adversary takes. The CPU time of all is added up: that
-is what shares of samples are compared with. Each loop in a block ends in `_ = 0`, or the jump back would have the
-line of the last call and that call a larger share.
+"""What the oracle's programs share. A program runs blocks in turn, each about as long as the others; the CPU time of
+each is added up, and that is what shares of samples are compared with.
 
 Which stacks can exist is written beside the code: `# -> f, g` says who may be called from that line, `# root` where a
 thread may begin. Programs keep to functions at the top of the file, each with a name of its own."""
@@ -12,7 +10,6 @@ import time
 import target
 
 BLOCK_S = 0.001
-ALONE_EVERY = 4  # rounds
 
 
 class Block:
@@ -38,36 +35,38 @@ def fit(block):
         block.count = max(1, round(block.count * min(BLOCK_S / elapsed, 10)))
 
 
-def block_loop(count):
-    """What a loop costs without a call."""
-    for _ in range(count):
-        _ = 0
+def names_of(functions):
+    return [function.__name__ for function in functions]
 
 
-def run(mixed, copies=0):
-    """`mixed`: {block: {function that it calls: block that calls that one alone}}."""
-    alone = [one for parts in mixed.values() for one in parts.values()]
-    often = [Block(function) for function in mixed]
-    blocks = [*often, *map(Block, [*alone, block_loop])]
+def run(twins=(), uneven=(), copies=None):
+    """
+    twins: ((block, the same the other way round), (chain, chain)): the two chains do the same work, and so each has
+    half of both blocks' time. Alone they would not tell what they take by turns, as calls of 50 ns overlap in a CPU.
+    uneven: (block, (chain, chain), (block that calls the first alone, the second alone)).
+    copies: (n, lines): the copy of that number is shifted by number % n * lines."""
+    functions = [block for blocks, _ in twins for block in blocks]
+    functions += [one for block, _, alone in uneven for one in (block, *alone)]
+    blocks = [Block(function) for function in functions]
     for block in blocks:
         fit(block)
     os.set_blocking(target.GO, False)
-    parts = {
-        function.__name__: {name: one.__name__ for name, one in chains.items()}
-        for function, chains in mixed.items()
-    }
-    target.say(parts=parts, copies=copies)  # -> say
-    rounds(often, blocks)  # -> rounds
+    target.say(  # -> say
+        twins=[(names_of(turns), names_of(chains)) for turns, chains in twins],
+        uneven=[
+            (block.__name__, names_of(chains), names_of(alone)) for block, chains, alone in uneven
+        ],
+        copies=copies,
+    )
+    rounds(blocks)  # -> rounds
     times = {block.function.__name__: (block.seconds, block.units) for block in blocks}
     target.say(result=42, times=times)  # -> say
 
 
-def rounds(often, blocks):
+def rounds(blocks):
     clock = time.thread_time
-    turn = 0
     while not is_over():  # -> is_over
-        turn += 1
-        for block in often if turn % ALONE_EVERY else blocks:
+        for block in blocks:
             start = clock()
             block.function(block.count)  # -> block_*
             block.seconds += clock() - start

@@ -98,7 +98,7 @@ def rounds():
 def main():
     sys.setswitchinterval(0.0005)
     os.set_blocking(target.GO, False)
-    target.say(parts={}, copies=0)  # -> say
+    target.say(twins=[], uneven=[], copies=None)  # -> say
     start = time.perf_counter()
     rounds()  # -> rounds
     rate = sum(STARTED.values()) / (time.perf_counter() - start)
