@@ -248,7 +248,14 @@ def churning():
 
 
 def signalled():
-    signal.signal(signal.SIGUSR1, lambda number, frame: target.say(signal=number))
+    """A thread takes each signal from the kernel itself: none can come while nobody waits for it."""
+
+    def take():
+        while True:
+            target.say(signal=signal.sigwait({signal.SIGUSR1}))
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    noted("taker", take)
     return park_with_tids()
 
 
