@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <semaphore.h>
+
 #include "child.h"
 #include "sampler/target/family_watch.h"
 
@@ -36,6 +38,7 @@ static struct {
 static struct {
     pid_t pids[MANY];
     atomic_bool go;
+    sem_t gate; /* opened by gate_open for so many children at once */
     uint64_t cpu_ns;
 } * shared;
 
@@ -45,6 +48,7 @@ static inline int set_up(void **state)
     if (!shared)
         shared = shared_new(sizeof *shared);
     memset(shared, 0, sizeof *shared);
+    sem_init(&shared->gate, 1, 0);
     memset(&told, 0, sizeof told);
     return 0;
 }
