@@ -3,31 +3,10 @@
  * whole stack keeps is checked, and what breaks one is torn, never shown.
  */
 #include "pyabi/field.h"
-#include "pyabi/python.h"
+#include "pyabi/walk.h"
 #include "sampler/base/cleanup.h"
 
 #include <string.h>
-
-enum {
-    CHUNK_SIZE_MAX = 64 << 20,
-    CHUNK_COUNT_MAX = 1 << 14,
-    CHUNK_SLACK = 1024, /* predicted beyond the present top: the next stack may be deeper */
-};
-
-struct walk {
-    struct python *python;
-    const struct py_layout *layout;
-    const struct py_thread *thread;
-    struct view *view;
-    struct remote *source;
-    remote_addr head;   /* the innermost frame */
-    remote_addr cframe; /* 3.10-3.12: the innermost C frame's record; else 0 */
-    size_t lead;        /* bytes before a frame that tell of its generator */
-    uint64_t generation;
-    enum py_moment moment;
-    bool truncated, holds_gil, collecting;
-    remote_addr gc_frame; /* 0: the release does not tell; the innermost, then */
-};
 
 /* ---- where the stack begins ---- */
 
@@ -70,51 +49,6 @@ static int generation_read(struct walk *walk)
     memcpy(&walk->generation, bytes, 8);
     walk->generation++; /* the target's first generation is 0, which means "none" to the cache */
     return 0;
-}
-
-/* Live bytes of an older chunk, as its own header says; 0 when that makes no sense. */
-static size_t older_chunk_size(struct walk *walk, remote_addr chunk)
-{
-    const struct py_layout *layout = walk->layout;
-    uint8_t copy[64];
-    const uint8_t *header = view_find(walk->view, chunk, layout->chunk.size);
-    if (!header) {
-        if (layout->chunk.size > sizeof copy ||
-            remote_read(walk->source, chunk, copy, layout->chunk.size))
-            return 0;
-        header = copy;
-    }
-    uint64_t top = field_u64(header, layout->chunk.top);
-    return top > CHUNK_SIZE_MAX / 8 ? 0 : offset_of(layout->chunk.data) + 8 * (size_t)top;
-}
-
-/*
- * The chunks of the data stack that are not yet among the view's pieces, each in one read. Only a
- * help: frames that are not found in a chunk are read one by one, so nothing here is an error.
- */
-static void chunks_fetch(struct walk *walk)
-{
-    const struct py_layout *layout = walk->layout;
-    const uint8_t *state = view_find(walk->view, walk->thread->state, layout->thread.size);
-    if (!state || !offset_present(layout->thread.datastack_chunk))
-        return;
-    remote_addr chunk = field_address(state, layout->thread.datastack_chunk);
-    remote_addr top = field_address(state, layout->thread.datastack_top);
-    size_t size = top > chunk && top - chunk < CHUNK_SIZE_MAX ? (size_t)(top - chunk) : 0;
-
-    for (unsigned i = 0; chunk && size >= layout->chunk.size && i < CHUNK_COUNT_MAX; i++) {
-        int error = 0;
-        const uint8_t *header = view_find(walk->view, chunk, size);
-        if (!header && i == 0)
-            header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size + CHUNK_SLACK,
-                                &error);
-        if (!header)
-            header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size, &error);
-        if (!header)
-            return;
-        chunk = field_address(header, layout->chunk.previous);
-        size = chunk ? older_chunk_size(walk, chunk) : 0;
-    }
 }
 
 /* ---- one frame ---- */
@@ -312,29 +246,6 @@ static int codes_resolve(struct walk *walk)
     return 0;
 }
 
-/*
- * Frames that a thread owns lie one behind the other in the data stack: each begins where the next
- * outer one of them in the same chunk ends. A link left over from an earlier call does not keep to
- * that.
- */
-static int data_stack_check(const struct walk *walk)
-{
-    const struct python *python = walk->python;
-    const struct walked_frame *inner = NULL;
-    if (!offset_present(walk->layout->thread.datastack_chunk))
-        return 0;
-    for (size_t i = 0; i < python->walked_count; i++) {
-        const struct walked_frame *outer = &python->walked[i];
-        if (outer->is_shim || outer->owner != 0)
-            continue;
-        remote_addr end = outer->address + 8 * (remote_addr)outer->entry->frame_words;
-        if (inner && inner->address > outer->address && inner->address < end)
-            return -EAGAIN;
-        inner = outer;
-    }
-    return 0;
-}
-
 /* ---- two looks ---- */
 
 static bool head_unmoved(const struct walk *walk)
@@ -400,53 +311,6 @@ static int looks_check(struct walk *walk)
     return 0;
 }
 
-/* ---- who holds the GIL, who collects garbage ---- */
-
-enum { THREAD_ATTACHED = 1 }; /* _Py_THREAD_ATTACHED, Include/internal/pycore_pystate.h of 3.13 */
-
-/* A field of a struct that is predicted as a piece of its own; 0 when absent or unreadable. */
-static uint64_t owner_field(struct walk *walk, remote_addr base, struct py_offset field,
-                            size_t size)
-{
-    uint64_t value = 0;
-    int error = 0;
-    if (!base || !offset_present(field))
-        return 0;
-    const void *bytes =
-        view_fetch(walk->view, walk->source, PIECE_THREAD, base + offset_of(field), size, &error);
-    if (bytes)
-        memcpy(&value, bytes, size);
-    return value;
-}
-
-static bool collector_runs(struct walk *walk)
-{
-    const struct py_layout *layout = walk->layout;
-    return owner_field(walk, walk->thread->interpreter, layout->interp.gc_collecting, 4) ||
-           owner_field(walk, walk->python->runtime, layout->runtime.gc_collecting, 4);
-}
-
-/* A collection stops all other threads: whoever has the GIL, or is attached where there is none,
- * runs it. */
-static void owner_read(struct walk *walk)
-{
-    const struct py_layout *layout = walk->layout;
-    const struct py_thread *thread = walk->thread;
-    bool attached = true;
-    if (thread->gil) {
-        int32_t locked = (int32_t)owner_field(walk, thread->gil, layout->gil.locked, 4);
-        walk->holds_gil = locked > 0 && owner_field(walk, thread->gil, layout->gil.last_holder,
-                                                    8) == thread->state;
-        attached = walk->holds_gil;
-    } else {
-        attached =
-            owner_field(walk, thread->state, layout->thread.attach_state, 4) == THREAD_ATTACHED;
-    }
-    walk->collecting = attached && collector_runs(walk);
-    if (walk->collecting)
-        walk->gc_frame = owner_field(walk, thread->interpreter, layout->interp.gc_frame, 8);
-}
-
 /* ---- the whole ---- */
 
 static int stack_publish(struct walk *walk, struct py_stack *ret)
@@ -502,14 +366,14 @@ static int stack_walk(struct walk *walk)
     if (error)
         return error;
     if (walk->python->wants & WANT_OWNER)
-        owner_read(walk);
-    chunks_fetch(walk);
+        walk_read_owner(walk);
+    walk_fetch_chunks(walk);
     error = chain_walk(walk);
     if (!error)
         error = chain_end_check(walk);
     if (!error)
         error = codes_resolve(walk);
-    return error ? error : data_stack_check(walk);
+    return error ? error : walk_check_data_stack(walk);
 }
 
 int python_read_stack(struct python *python, const struct py_thread *thread, struct view *view,

@@ -12,6 +12,7 @@
 #include "sampler/app/save.h"
 #include "sampler/app/sources.h"
 #include "sampler/app/view.h"
+#include "sampler/app/word_list.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/clock.h"
 #include "sampler/target/family_watch.h"
@@ -25,17 +26,11 @@
 enum {
     HEARTBEAT_NS = 250000000,
     FASTEST_HZ = 1000,
-    LIST_MAX = 64,
     STATUS_OURS = 125,
 };
 
 /* The most of a core that we may use ourselves. */
 static const double OWN_CPU_SHARE = 0.10;
-
-struct word_list {
-    char *text;
-    const char *items[LIST_MAX + 1];
-};
 
 struct run {
     const struct options *options;
@@ -70,22 +65,6 @@ static double seconds(uint64_t ns)
 
 /* ---- setting up ---- */
 
-/* "a,b" as a list. */
-static int words_split(const char *text, struct word_list *ret)
-{
-    size_t count = 0;
-    if (!text)
-        return 0;
-    ret->text = strdup(text);
-    if (!ret->text)
-        return -ENOMEM;
-    char *rest = ret->text;
-    for (char *word; count < LIST_MAX && (word = strsep(&rest, ",")) != NULL;)
-        if (*word)
-            ret->items[count++] = word;
-    return 0;
-}
-
 /* Whose code is the program's own: what the command or, attaching, the first target runs. */
 static void program_learn(struct run *run, const char *const *argv, const char *cwd)
 {
@@ -101,8 +80,8 @@ static int settings_fill(struct run *run)
     const struct options *options = run->options;
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
-    if (words_split(options->profile_only, &run->only) ||
-        words_split(options->profile_exclude, &run->exclude))
+    if (word_list_split(options->profile_only, &run->only) ||
+        word_list_split(options->profile_exclude, &run->exclude))
         return -ENOMEM;
     int error = sources_new(&run->sources);
     if (error)
@@ -180,7 +159,7 @@ static int attach_targets(struct run *run, struct failure *why)
     for (size_t i = 0; i < run->options->pids.count; i++) {
         pid_t pid = run->options->pids.items[i];
         char cwd[4096] = "", link[64], words[4096];
-        const char *argv[LIST_MAX + 1] = { NULL };
+        const char *argv[WORD_LIST_MAX + 1] = { NULL };
         struct process *process = NULL;
         int error = process_open(pid, &process, why); /* for its sentence, when it is refused */
         if (error)
@@ -189,7 +168,7 @@ static int attach_targets(struct run *run, struct failure *why)
         snprintf(link, sizeof link, "/proc/%d/cwd", pid);
         ssize_t length = readlink(link, cwd, sizeof cwd - 1);
         cwd[length > 0 ? length : 0] = '\0';
-        process_read_arguments(pid, words, sizeof words, argv, LIST_MAX);
+        process_read_arguments(pid, words, sizeof words, argv, WORD_LIST_MAX);
         if (i == 0)
             program_learn(run, argv, cwd);
         error = family_watch_add(run->family, pid);
@@ -436,8 +415,8 @@ static void run_done(struct run *run)
     if (run->family)
         family_watch_close(run->family);
     sources_free(run->sources);
-    free(run->only.text);
-    free(run->exclude.text);
+    word_list_done(&run->only);
+    word_list_done(&run->exclude);
 }
 
 static int run_open(struct run *run, int *ret_status, struct failure *why)

@@ -1,61 +1,11 @@
-#include "sampler/loop/stacks.h"
+#include "sampler/loop/stack_reader.h"
 
 #include "pyabi/view.h"
 #include "sampler/base/cleanup.h"
-#include "sampler/loop/cpu_kind.h"
-#include "sampler/loop/native_merge.h"
-#include "sampler/target/threads.h"
-#include "sampler/target/trace.h"
-#include "symbols/find_python.h"
 
 #include <string.h>
-#include <time.h>
 
-enum {
-    PAUSE_TRIES = 24,            /* one paused in the middle of a call is let go and paused again */
-    BREATH_NS = 20000,           /* between two tries at one that is paused; doubled each time, */
-    LONGEST_BREATH_NS = 5000000, /* because on a busy machine it waits for a core first */
-    LOOK_TRIES = 8,              /* without pausing */
-    LIST_TRIES = 100,            /* a list of threads that changes under the look */
-    STACK_COPY = 512 << 10,
-    NATIVE_FRAMES = 4096,
-};
-
-/* What is kept of a thread from round to round. */
-struct thread_slot {
-    remote_addr state;
-    uint64_t ident;
-    uint64_t native_id; /* a thread that ended may leave the first two to the next, but not this */
-    pid_t tid;          /* 0: not known */
-    char comm[16];
-    struct view *view;
-    struct thread_probe probe;
-    bool probe_open, seen;
-    bool accounted; /* `wait` is fresh */
-    struct wait_state wait;
-};
-
-struct stack_reader {
-    struct process *process;
-    struct stack_options options;
-    struct python *python;
-    struct python_location location;
-    struct maps maps;
-    struct native_unwind *unwind;
-    struct native_symbols *symbols;
-    struct arena arena; /* of the round */
-    const struct py_thread *threads;
-    size_t thread_count;
-    struct thread_slot *slots;
-    size_t slot_count;
-    uint8_t *stack_copy;
-    struct native_frame *native;
-    struct os_thread *os_threads;
-    int os_thread_count;
-    uint64_t generation;
-    bool maps_outdated; /* an address was in none of them */
-    struct stack_counts counts;
-};
+enum { LIST_TRIES = 100 }; /* at a list of threads that changes under the look */
 
 /* ---- opening ---- */
 
@@ -282,8 +232,7 @@ uint64_t stack_reader_generation(const struct stack_reader *reader)
     return reader->generation;
 }
 
-/* What threading calls the thread, else what the kernel does. */
-static const char *thread_name(const struct stack_reader *reader, size_t index)
+const char *stack_reader_thread_name(const struct stack_reader *reader, size_t index)
 {
     const struct thread_slot *slot = &reader->slots[index];
     if (reader->threads[index].name)
@@ -298,7 +247,7 @@ void stack_reader_describe(const struct stack_reader *reader, size_t index,
     *ret = (struct thread_event){
         .tid = reader->slots[index].tid,
         .ident = thread->ident,
-        .name = thread_name(reader, index),
+        .name = stack_reader_thread_name(reader, index),
         .interpreter = thread->interpreter_id,
     };
 }
@@ -318,232 +267,4 @@ int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_
 void stack_reader_name_threads(struct stack_reader *reader)
 {
     python_name_threads(reader->python);
-}
-
-/* ---- one thread ---- */
-
-struct reading {
-    struct stack_reader *reader;
-    const struct py_thread *thread;
-    struct thread_slot *slot;
-    struct wait_state wait;
-    struct py_stack stack;
-    struct stack_image image; /* size 0: no native stack */
-    bool native, may_pause;
-};
-
-static bool is_torn(int error)
-{
-    return error == -EAGAIN || error == -EBADMSG || error == -EFAULT;
-}
-
-static int stack_look(struct reading *reading, enum py_moment moment)
-{
-    return python_read_stack(reading->reader->python, reading->thread, reading->slot->view, moment,
-                             &reading->stack);
-}
-
-/* The top of the C stack, as much of it as is there. */
-static void image_copy(struct reading *reading, remote_addr sp)
-{
-    struct stack_reader *reader = reading->reader;
-    remote_addr start = sp - 128; /* the red zone below it */
-    long got = remote_read_some(&reader->process->memory, start, reader->stack_copy, STACK_COPY);
-    if (got <= 0)
-        return;
-    reading->image.stack_start = start;
-    reading->image.bytes = reader->stack_copy;
-    reading->image.size = (size_t)got;
-}
-
-/* A thread that the kernel has not put on a CPU since the first look has not moved under the
- * second. */
-static int read_blocked(struct reading *reading)
-{
-    struct wait_state after;
-    if (!reading->slot->probe_open || !reading->wait.off_cpu)
-        return -EAGAIN;
-    int error = stack_look(reading, MOMENT_STILL);
-    if (!error && reading->native && reading->wait.sp) {
-        /* the kernel tells these two without a pause; what lies deeper is mostly found on the stack
-         */
-        reading->image.registers =
-            (struct registers){ .ip = reading->wait.ip, .sp = reading->wait.sp };
-        image_copy(reading, reading->wait.sp);
-    }
-    if (error && !is_torn(error))
-        return error;
-    if (thread_probe_read(&reading->slot->probe, &after))
-        return -ESRCH;
-    if (!after.off_cpu || after.turns != reading->wait.turns)
-        return -EAGAIN;
-    return error;
-}
-
-static int read_paused(struct reading *reading)
-{
-    struct stack_counts *counts = &reading->reader->counts;
-    struct pause pause = { 0 };
-    int error = thread_pause(reading->slot->tid, &pause);
-    if (error)
-        return error;
-    /* who had to be put on a CPU to stand still was waiting for one */
-    if (!reading->wait.off_cpu && reading->slot->probe_open &&
-        thread_probe_turns(&reading->slot->probe) != reading->wait.turns)
-        reading->wait.state = THREAD_WAIT_CPU;
-    error = stack_look(reading, MOMENT_STILL);
-    if (!error && reading->native && thread_read_registers(&pause, &reading->image.registers) == 0)
-        image_copy(reading, reading->image.registers.sp);
-    int64_t stood = thread_resume(&pause);
-    if (stood > 0) {
-        counts->pauses++;
-        counts->paused_ns += (uint64_t)stood;
-        if ((uint64_t)stood > counts->longest_pause_ns)
-            counts->longest_pause_ns = (uint64_t)stood;
-    }
-    return error;
-}
-
-static enum thread_state state_of(const struct reading *reading)
-{
-    const struct py_thread *thread = reading->thread;
-    const struct wait_state *wait = &reading->wait;
-    if (wait->state == THREAD_WAIT_LOCK && wait->futex >= thread->gil &&
-        wait->futex < thread->gil_end)
-        return THREAD_WAIT_GIL;
-    return wait->state;
-}
-
-static const char *error_text(int error)
-{
-    switch (error) {
-    case -ESRCH:
-        return "the thread ended while it was read";
-    case -EPERM:
-        return "the kernel refused to pause the thread";
-    case -ENOMEM:
-        return "out of memory";
-    default:
-        return "the thread changed its stack at every look";
-    }
-}
-
-/* `*ret_placed`: every Python frame found its place among the native ones, so none of those is
- * missing. */
-static int frames_fill(struct reading *reading, struct thread_event *event, bool *ret_placed)
-{
-    struct stack_reader *reader = reading->reader;
-    struct merge_input input = {
-        .python = reader->python,
-        .stack = &reading->stack,
-        .image = &reading->image,
-        .symbols = reader->symbols,
-    };
-    if (reading->image.size) {
-        int count =
-            unwinder_libunwind.walk(reader->unwind, &reading->image, reader->native, NATIVE_FRAMES);
-        input.native = reader->native;
-        input.native_count = count > 0 ? (size_t)count : 0;
-        if (count > 0 && !maps_find(&reader->maps, reader->native[0].ip))
-            reader->maps_outdated = true;
-    }
-    int count = frames_merge(&input, &reader->arena, &event->frames, ret_placed);
-    if (count < 0)
-        return count;
-    event->frame_count = (size_t)count;
-    event->holds_gil = reading->stack.holds_gil;
-    event->state = state_of(reading);
-    event->cpu = cpu_kind_find(&(struct cpu_look){
-        .stack = &reading->stack,
-        .native = input.native,
-        .native_count = input.native_count,
-        .in_call = reading->image.registers.in_call,
-        .symbols = reader->symbols,
-        .interpreter_path = reader->location.object_path,
-    });
-    event->error = reading->stack.truncated ? "the stack is deeper than what is shown" : NULL;
-    return 0;
-}
-
-/* Without a pause: what a blocked thread shows, or what looks at a running one agree on. */
-static int look_unpaused(struct reading *reading, struct thread_event *event, bool *ret_placed)
-{
-    int error = read_blocked(reading);
-    if (is_torn(error) && !reading->may_pause)
-        error = stack_look(reading, MOMENT_RUNNING);
-    return error ? error : frames_fill(reading, event, ret_placed);
-}
-
-/* A blocked thread is paused only when its native frames cannot be told without all of its
- * registers. */
-static int look_once(struct reading *reading, struct thread_event *event)
-{
-    bool placed = false;
-    int error = look_unpaused(reading, event, &placed);
-    bool enough = !error && (placed || !reading->native);
-    if (enough || !reading->may_pause || (error && !is_torn(error)))
-        return error;
-    int paused = read_paused(reading);
-    if (!paused)
-        return frames_fill(reading, event, &placed);
-    return error ? paused : 0;
-}
-
-/* What was torn is looked at again, after the thread has had time to get on. */
-static int look(struct reading *reading, struct thread_event *event)
-{
-    struct stack_counts *counts = &reading->reader->counts;
-    unsigned tries = reading->may_pause ? PAUSE_TRIES : LOOK_TRIES, failed = 0;
-    struct timespec breath = { .tv_nsec = BREATH_NS };
-    int error = look_once(reading, event);
-    while (is_torn(error) && ++failed < tries) {
-        if (reading->may_pause)
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &breath, NULL);
-        if (breath.tv_nsec < LONGEST_BREATH_NS)
-            breath.tv_nsec *= 2;
-        if (reading->slot->probe_open)
-            thread_probe_read(&reading->slot->probe, &reading->wait);
-        error = look_once(reading, event);
-    }
-    if (error != -ESRCH) /* a thread that ended is no loss */
-        *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
-    return error;
-}
-
-int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret)
-{
-    struct reading reading = {
-        .reader = reader,
-        .thread = &reader->threads[index],
-        .slot = &reader->slots[index],
-        .native = reader->options.native,
-    };
-    reading.may_pause = !reader->options.nonblocking && reading.slot->tid;
-    const struct py_thread *thread = reading.thread;
-    if (reading.slot->accounted)
-        reading.wait = reading.slot->wait;
-    else if (reading.slot->probe_open)
-        thread_probe_read(&reading.slot->probe, &reading.wait);
-    reading.slot->accounted = false;
-    *ret = (struct thread_event){
-        .tid = reading.slot->tid,
-        .ident = thread->ident,
-        .name = thread_name(reader, index),
-        .interpreter = thread->interpreter_id,
-        .state = state_of(&reading),
-    };
-    int error = look(&reading, ret);
-    if (error)
-        ret->error = error_text(error);
-    return error;
-}
-
-int stack_reader_look(struct stack_reader *reader, size_t index)
-{
-    struct py_stack stack = { .count = 0 };
-    int error = python_read_stack(reader->python, &reader->threads[index],
-                                  reader->slots[index].view, MOMENT_RUNNING, &stack);
-    for (size_t i = 0; i < stack.count && !error; i++)
-        python_frame_place(reader->python, &stack.frames[i]);
-    return error;
 }

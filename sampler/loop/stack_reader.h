@@ -1,0 +1,54 @@
+/* What the two halves of the stack reader share: stacks.c keeps the rounds, reading.c reads one
+ * thread. Private to those. */
+#pragma once
+
+#include "sampler/base/arena.h"
+#include "sampler/loop/stacks.h"
+#include "sampler/target/threads.h"
+#include "symbols/find_python.h"
+#include "symbols/native_symbols.h"
+#include "symbols/unwinder.h"
+
+enum {
+    STACK_COPY = 512 << 10, /* of a C stack, at most */
+    NATIVE_FRAMES = 4096,
+};
+
+/* What is kept of a thread from round to round. */
+struct thread_slot {
+    remote_addr state;
+    uint64_t ident;
+    uint64_t native_id; /* a thread that ended may leave the first two to the next, but not this */
+    pid_t tid;          /* 0: not known */
+    char comm[16];
+    struct view *view;
+    struct thread_probe probe;
+    bool probe_open, seen;
+    bool accounted; /* `wait` is fresh */
+    struct wait_state wait;
+};
+
+struct stack_reader {
+    struct process *process;
+    struct stack_options options;
+    struct python *python;
+    struct python_location location;
+    struct maps maps;
+    struct native_unwind *unwind;
+    struct native_symbols *symbols;
+    struct arena arena; /* of the round */
+    const struct py_thread *threads;
+    size_t thread_count;
+    struct thread_slot *slots;
+    size_t slot_count;
+    uint8_t *stack_copy;
+    struct native_frame *native;
+    struct os_thread *os_threads;
+    int os_thread_count;
+    uint64_t generation;
+    bool maps_outdated; /* an address was in none of them */
+    struct stack_counts counts;
+};
+
+/* What threading calls the thread, else what the kernel does. */
+const char *stack_reader_thread_name(const struct stack_reader *reader, size_t index);
