@@ -317,6 +317,7 @@ static int stack_publish(struct walk *walk, struct py_stack *ret)
 {
     struct python *python = walk->python;
     size_t count = 0, gc_index = 0;
+    bool gc_found = walk->gc_frame == 0;
     int error = array_reserve(&python->frames, &python->frame_capacity, python->walked_count + 1,
                               sizeof *python->frames);
     if (error)
@@ -333,8 +334,10 @@ static int stack_publish(struct walk *walk, struct py_stack *ret)
             }
             continue;
         }
-        if (walked->address == walk->gc_frame)
+        if (walked->address == walk->gc_frame) {
             gc_index = count;
+            gc_found = true;
+        }
         python->frames[count++] = (struct py_frame){
             walked->address, walked->entry, walked->offset, walked->is_entry, walked->anchor,
         };
@@ -344,7 +347,7 @@ static int stack_publish(struct walk *walk, struct py_stack *ret)
         .count = count,
         .truncated = walk->truncated,
         .holds_gil = walk->holds_gil,
-        .collecting = walk->collecting,
+        .collecting = walk->collecting && gc_found,
         .gc_index = gc_index,
     };
     return 0;

@@ -28,23 +28,26 @@ static bool collector_runs(struct walk *walk)
            owner_field(walk, walk->python->runtime, layout->runtime.gc_collecting, 4);
 }
 
-/* A collection stops all other threads: whoever has the GIL, or is attached where there is none,
- * runs it. */
+/*
+ * From 3.15 on the collector names the frame that set it off, and so the thread. Before, whoever
+ * has the GIL, or is attached where there is none, runs it; a finalizer that lets go of the GIL
+ * still had it last.
+ */
 void walk_read_owner(struct walk *walk)
 {
     const struct py_layout *layout = walk->layout;
     const struct py_thread *thread = walk->thread;
-    bool attached = true;
+    bool last = false;
     if (thread->gil) {
         int32_t locked = (int32_t)owner_field(walk, thread->gil, layout->gil.locked, 4);
-        walk->holds_gil = locked > 0 && owner_field(walk, thread->gil, layout->gil.last_holder,
-                                                    8) == thread->state;
-        attached = walk->holds_gil;
+        last = owner_field(walk, thread->gil, layout->gil.last_holder, 8) == thread->state;
+        walk->holds_gil = locked > 0 && last;
     } else {
-        attached =
-            owner_field(walk, thread->state, layout->thread.attach_state, 4) == THREAD_ATTACHED;
+        last = owner_field(walk, thread->state, layout->thread.attach_state, 4) == THREAD_ATTACHED;
     }
-    walk->collecting = attached && collector_runs(walk);
+    walk->collecting = collector_runs(walk);
     if (walk->collecting)
         walk->gc_frame = owner_field(walk, thread->interpreter, layout->interp.gc_frame, 8);
+    if (!walk->gc_frame)
+        walk->collecting = walk->collecting && last;
 }

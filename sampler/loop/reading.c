@@ -124,6 +124,21 @@ static const char *error_text(int error)
     }
 }
 
+/*
+ * Did the walk get to where the thread began? That is in the C library or at the program's start; a
+ * walk that lacked a register ends before.
+ */
+static bool native_is_whole(const struct stack_reader *reader, size_t count)
+{
+    struct native_symbol symbol = { 0 };
+    if (!count || native_symbols_find(reader->symbols, reader->native[count - 1].ip, &symbol))
+        return false;
+    const char *slash = symbol.module ? strrchr(symbol.module, '/') : NULL;
+    const char *module = slash ? slash + 1 : "";
+    return (symbol.name && strcmp(symbol.name, "_start") == 0) || strncmp(module, "libc", 4) == 0 ||
+           strncmp(module, "libpthread", 10) == 0 || strncmp(module, "ld-", 3) == 0;
+}
+
 /* `*ret_placed`: every Python frame found its place among the native ones, so none of those is
  * missing. */
 static int frames_fill(struct reading *reading, struct thread_event *event, bool *ret_placed)
@@ -147,6 +162,7 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
     if (count < 0)
         return count;
     event->frame_count = (size_t)count;
+    *ret_placed = *ret_placed && native_is_whole(reader, input.native_count);
     event->holds_gil = reading->stack.holds_gil;
     event->state = state_of(reading);
     event->cpu = cpu_kind_find(&(struct cpu_look){
