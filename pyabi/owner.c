@@ -30,24 +30,24 @@ static bool collector_runs(struct walk *walk)
 
 /*
  * From 3.15 on the collector names the frame that set it off, and so the thread. Before, whoever
- * has the GIL, or is attached where there is none, runs it; a finalizer that lets go of the GIL
- * still had it last.
+ * has the GIL, or is attached where there is none, runs it.
  */
 void walk_read_owner(struct walk *walk)
 {
     const struct py_layout *layout = walk->layout;
     const struct py_thread *thread = walk->thread;
-    bool last = false;
+    bool runs = false;
     if (thread->gil) {
         int32_t locked = (int32_t)owner_field(walk, thread->gil, layout->gil.locked, 4);
-        last = owner_field(walk, thread->gil, layout->gil.last_holder, 8) == thread->state;
-        walk->holds_gil = locked > 0 && last;
+        walk->holds_gil = locked > 0 && owner_field(walk, thread->gil, layout->gil.last_holder,
+                                                    8) == thread->state;
+        runs = walk->holds_gil;
     } else {
-        last = owner_field(walk, thread->state, layout->thread.attach_state, 4) == THREAD_ATTACHED;
+        runs = owner_field(walk, thread->state, layout->thread.attach_state, 4) == THREAD_ATTACHED;
     }
     walk->collecting = collector_runs(walk);
     if (walk->collecting)
         walk->gc_frame = owner_field(walk, thread->interpreter, layout->interp.gc_frame, 8);
     if (!walk->gc_frame)
-        walk->collecting = walk->collecting && last;
+        walk->collecting = walk->collecting && runs;
 }
