@@ -17,6 +17,7 @@ struct code_cache {
     struct code_entry **slots; /* open addressing by address */
     size_t slot_count;         /* a power of two */
     size_t count;
+    uint64_t reads;
     struct code_entry *retired; /* of this round; somebody may still hold them */
     remote_addr code_type; /* PyCode_Type, learnt from the first object whose type is named so */
 };
@@ -87,6 +88,11 @@ void code_cache_free(struct code_cache *cache)
 size_t code_cache_count(const struct code_cache *cache)
 {
     return cache->count;
+}
+
+uint64_t code_cache_reads(const struct code_cache *cache)
+{
+    return cache->reads;
 }
 
 static struct code_entry **entry_slot(struct code_cache *cache, remote_addr address)
@@ -338,6 +344,7 @@ int code_cache_find(struct code_cache *cache, struct view *view, struct remote *
         error = entry_read(cache, source, address, head, &entry);
         if (error)
             return error;
+        cache->reads++;
         names_same(cache, view, source, head, entry->names, true);
         if (*slot)
             entry_retire(cache, *slot);

@@ -42,6 +42,10 @@ void code_cache_empty(struct code_cache *cache);
 void code_cache_start_round(struct code_cache *cache);
 size_t code_cache_count(const struct code_cache *cache);
 
+/* How many entries were read so far. One that was read from a running thread can be half of another
+ * object: it counts only when a later look finds its identity still there. */
+uint64_t code_cache_reads(const struct code_cache *cache);
+
 /*
  * The entry of a code object that is alive at this moment. `source` is for what was not predicted.
  * `generation` counts freed code objects (3.14+); while it stays the same an entry needs no other

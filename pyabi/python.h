@@ -34,6 +34,7 @@ struct python {
                                          interpreters */
     remote_addr head_values[HEADS_WATCHED];
     size_t head_count;
+    size_t tid_witnesses;         /* threads that confirmed the next; 0: it may be wrong still */
     uint32_t tid_offset_plus_one; /* of the kernel's id in the C library's thread struct; 0: not yet
                                      known */
 

@@ -13,6 +13,8 @@ enum {
     THREAD_MAX = 65536,
     CODES_PER_ROUND = 1 << 16, /* more are forgotten when the next round starts */
     TEXTS_PER_ROUND = 32 << 20,
+    TID_MAX = 1 << 22, /* PID_MAX_LIMIT, include/linux/threads.h */
+    TID_WITNESSES = 16,
     PTHREAD_WORDS = 512, /* the C library's thread struct is searched so far for the kernel's id */
 };
 
@@ -52,18 +54,41 @@ static void interpreter_read(struct python *python, struct remote *memory, remot
 
 /* ---- the kernel's id of a thread ---- */
 
-/* Before 3.11 only the C library knows it: find where in its thread struct the main thread's id
- * stands. */
-static void tid_offset_learn(struct python *python, struct remote *memory, uint64_t pthread,
-                             uint64_t main_id)
+/* In glibc on x86-64 it stands here: who else holds the same number by chance gives way. */
+static const uint32_t usual_tid_offset = 720;
+
+/*
+ * Before 3.11 only the C library knows it: in the main thread's struct it is the process's id. A
+ * small one, as in a container, may stand there twice; then the other threads tell, which have
+ * other ids at the same place.
+ */
+static bool tid_offset_fits(struct remote *memory, uint32_t offset, uint64_t main_id,
+                            uint64_t pthread, const uint64_t *others, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t tid = 0;
+        if (others[i] == pthread) /* not begun: it still bears its maker's */
+            continue;
+        if (remote_read(memory, others[i] + offset, &tid, sizeof tid) || tid == 0 ||
+            tid == main_id || tid > TID_MAX)
+            return false;
+    }
+    return true;
+}
+
+static void tid_offset_learn(struct python *python, struct remote *memory, uint64_t main_id,
+                             uint64_t pthread, const uint64_t *others, size_t count)
 {
     uint32_t words[PTHREAD_WORDS];
     long got = remote_read_some(memory, pthread, words, sizeof words);
+    python->tid_offset_plus_one = 0;
     for (long i = 0; i < got / 4; i++) {
-        if (words[i] == main_id) {
-            python->tid_offset_plus_one = (uint32_t)i * 4 + 1;
-            return;
-        }
+        uint32_t offset = (uint32_t)i * 4;
+        if (words[i] != main_id ||
+            !tid_offset_fits(memory, offset, main_id, pthread, others, count))
+            continue;
+        if (!python->tid_offset_plus_one || offset == usual_tid_offset)
+            python->tid_offset_plus_one = offset + 1;
     }
 }
 
@@ -108,16 +133,22 @@ static void main_thread_learn(struct python *python, struct remote *memory, remo
                               uint64_t main_id)
 {
     const struct py_layout *layout = &python->layout;
-    remote_addr last = head;
-    if (offset_present(layout->thread.native_id) || python->tid_offset_plus_one)
+    uint64_t idents[TID_WITNESSES + 1];
+    size_t count = 0;
+    if (offset_present(layout->thread.native_id) || python->tid_witnesses)
         return;
-    for (size_t i = 0; i < THREAD_MAX; i++) {
-        remote_addr next = remote_field(memory, last, layout->thread.next, 8);
-        if (!next)
-            break;
-        last = next;
+    for (size_t i = 0; head && i < THREAD_MAX; i++) {
+        /* the newest are the witnesses, the last place is the main thread's */
+        uint64_t ident = remote_field(memory, head, layout->thread.ident, 8);
+        count += count <= TID_WITNESSES;
+        idents[count - 1] = ident;
+        head = remote_field(memory, head, layout->thread.next, 8);
     }
-    tid_offset_learn(python, memory, remote_field(memory, last, layout->thread.ident, 8), main_id);
+    if (!count)
+        return;
+    tid_offset_learn(python, memory, main_id, idents[count - 1], idents, count - 1);
+    if (python->tid_offset_plus_one)
+        python->tid_witnesses = count - 1;
 }
 
 /* Oldest first, as people count them. */
