@@ -56,8 +56,8 @@ struct source_regions {
 int source_regions_new(const char *text, size_t size, struct source_regions **ret);
 void source_regions_free(struct source_regions *regions);
 
-/* tree-sitter holds up to 40 times the size of what it parses. */
-#define REGIONS_SIZE_LIMIT ((size_t)16 << 20)
+/* While it parses, tree-sitter holds some 60 times the size of ordinary code. */
+#define REGIONS_SIZE_LIMIT ((size_t)8 << 20)
 
 DEFINE_CLEANUP(struct source_regions *, source_regions_free)
 #define AUTO_REGIONS CLEANUP(source_regions_freep)
