@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Ordinary code takes about 60 bytes for each of its own, the densest (a megabyte of brackets) 430. */
+/* Ordinary code takes about 60 bytes for each of its own, a megabyte of brackets 430. */
 enum { EFFORT_PER_BYTE = 500, CHUNK_SIZE = 1024 };
 #define EFFORT_AT_LEAST ((size_t)256 << 20)
 
