@@ -1,5 +1,6 @@
-"""Judges what tests/attach/oracle.c saw of a program of tests/programs/oracle_*.py: which of the stacks cannot exist,
-by the marks in the program's source, and how far shares of samples are from shares of time."""
+"""Judges what tests/attach/oracle.c saw of a program of tests/programs/oracle_*.py: which of the
+stacks cannot exist, by the marks in the program's source, and how far shares of samples are from
+shares of time."""
 
 import ast
 import fnmatch
@@ -11,7 +12,8 @@ BATCHES = 64  # as in oracle.c
 
 
 class Grammar:
-    """The stacks that a program can have: functions, their lines, and who is called from which line."""
+    """The stacks that a program can have: functions, their lines, and who is called from which
+    line."""
 
     def __init__(self, paths, copies=None):
         self.lines = {}  # (file, name) -> line numbers that have code
@@ -53,8 +55,8 @@ class Grammar:
         }
 
     def original(self, frame):
-        """Copied code is named after its template and a number, in a file of that name, as many lines further down
-        as the number says: any of the three alone would be stale."""
+        """Copied code is named after its template and a number, in a file of that name, as many
+        lines further down as the number says: any of the three alone would be stale."""
         name, file, line = frame
         copy = re.match(r"(.*)_(\d+)$", name)
         if self.copies and copy:
@@ -128,7 +130,8 @@ def t_quantile(chance, freedom):
 
 
 class Share:
-    """A chain's part among some, compared with its true part; the error is estimated from the batches' scatter."""
+    """A chain's part among some, compared with its true part; the error is estimated from the
+    batches' scatter."""
 
     def __init__(self, name, part, whole, true_share):
         self.name, self.true_share = name, true_share

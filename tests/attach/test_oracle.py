@@ -1,5 +1,5 @@
-"""Programs that change their stacks as fast as they can, sampled many thousand times: no stack that cannot exist, none
-dropped, and each chain's share is what it is of the program's time."""
+"""Programs that change their stacks as fast as they can, sampled many thousand times: no stack
+that cannot exist, none dropped, and each chain's share is what it is of the program's time."""
 
 import os
 import random
@@ -56,7 +56,8 @@ class Oracle(harness.AttachTest):
         counts = harvest.counts
         bad = sum(times for times, _ in faults)
         print(
-            "oracle %-5s %-21s %-11s %5d accepted %3d impossible %4d dropped %5d clean %4d retried%s"
+            "oracle %-5s %-21s %-11s %5d accepted %3d impossible %4d dropped"
+            " %5d clean %4d retried%s"
             % (harness.CURRENT.release, program, mode, harvest.accepted, bad, counts["dropped"],
                counts["clean"], counts["retried"], rest),
             flush=True,
@@ -153,7 +154,9 @@ class Judge(unittest.TestCase):
         grammar.read("p.py", PROGRAM)
         grammar.roots_marked = False
         return [
-            grammar.fault([(name, file or "p.py", line) for name, line, file in map(self.full, stack)])
+            grammar.fault(
+                [(name, file or "p.py", line) for name, line, file in map(self.full, stack)]
+            )
             for stack in stacks
         ]
 
@@ -185,7 +188,8 @@ class Judge(unittest.TestCase):
         self.assertNotIn(None, self.faults(*stacks))
 
     def test_stale_copies(self):
-        """Name, file and lines of copied code must be those of the same copy: 105 % 97 * 20 lines down."""
+        """Name, file and lines of copied code must be those of the same copy: 105 % 97 * 20
+        lines down."""
         begin = [("<module>", 19)]
         good = begin + [("one_105", 166, "one_105.py"), ("leaf_106", 182, "leaf_106.py")]
         stale = [
@@ -198,7 +202,8 @@ class Judge(unittest.TestCase):
         self.assertNotIn(None, self.faults(*stale, copies=(97, 20)))
 
     def test_shares(self):
-        """Half of 20,000 samples: a share that is 3 % off is seen, one that is right is let pass."""
+        """Half of 20,000 samples: a share that is 3 % off is seen, one that is right is let
+        pass."""
         limit = judge.t_quantile(FALSE_ALARM, judge.BATCHES - 1)
         draw = random.Random(1)
         whole = [SAMPLES // judge.BATCHES] * judge.BATCHES

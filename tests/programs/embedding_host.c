@@ -10,12 +10,11 @@ int Py_FinalizeEx(void);
 int PyRun_SimpleString(const char *source);
 
 /* The script's sys.argv, and its file as the code's own. */
-static const char *const RUNNER =
-    "import os, sys\n"
-    "sys.argv = os.environ['HOST_ARGUMENTS'].split(' ')\n"
-    "sys.path.insert(0, os.path.dirname(sys.argv[0]))\n"
-    "source = open(sys.argv[0], encoding='utf-8').read()\n"
-    "exec(compile(source, sys.argv[0], 'exec'))\n";
+static const char *const RUNNER = "import os, sys\n"
+                                  "sys.argv = os.environ['HOST_ARGUMENTS'].split(' ')\n"
+                                  "sys.path.insert(0, os.path.dirname(sys.argv[0]))\n"
+                                  "source = open(sys.argv[0], encoding='utf-8').read()\n"
+                                  "exec(compile(source, sys.argv[0], 'exec'))\n";
 
 int host_main(void)
 {

@@ -1,5 +1,5 @@
-"""Two chains of calls that alternate as fast as the interpreter can: flat, nested, with a leaf that both share, and
-one that calls all the time with one that hardly calls."""
+"""Two chains of calls that alternate as fast as the interpreter can: flat, nested, with a leaf
+that both share, and one that calls all the time with one that hardly calls."""
 
 import oracle_target
 

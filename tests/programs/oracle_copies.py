@@ -1,5 +1,6 @@
-"""Code objects that are made, run and freed all the time. A copy is called after its template and its number, its file
-after its name, and its lines are moved by its number: what is left of an earlier one at that address does not fit."""
+"""Code objects that are made, run and freed all the time. A copy is called after its template
+and its number, its file after its name, and its lines are moved by its number: what is left of
+an earlier one at that address does not fit."""
 
 import itertools
 import sys

@@ -1,5 +1,5 @@
-"""Generators and coroutines that are advanced by turns: endless ones, chains of them, and short ones that are made and
-freed all the time."""
+"""Generators and coroutines that are advanced by turns: endless ones, chains of them, and short
+ones that are made and freed all the time."""
 
 import types
 

@@ -1,4 +1,5 @@
-"""Functions with 1,800 locals, whose frames need data stack chunks of their own, by turns with small ones."""
+"""Functions with 1,800 locals, whose frames need data stack chunks of their own, by turns with
+small ones."""
 
 import types
 

@@ -1,4 +1,5 @@
-"""Two families of functions that call each other to a depth of 300; on no stack are there members of both."""
+"""Two families of functions that call each other to a depth of 300; on no stack are there
+members of both."""
 
 import oracle_target
 

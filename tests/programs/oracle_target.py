@@ -1,8 +1,9 @@
-"""What the oracle's programs share. A program runs blocks in turn, each about as long as the others; the CPU time of
-each is added up, and that is what shares of samples are compared with.
+"""What the oracle's programs share. A program runs blocks in turn, each about as long as the
+others; the CPU time of each is added up, and that is what shares of samples are compared with.
 
-Which stacks can exist is written beside the code: `# -> f, g` says who may be called from that line, `# root` where a
-thread may begin. Programs keep to functions at the top of the file, each with a name of its own."""
+Which stacks can exist is written beside the code: `# -> f, g` says who may be called from that
+line, `# root` where a thread may begin. Programs keep to functions at the top of the file, each
+with a name of its own."""
 
 import os
 import time
@@ -25,8 +26,9 @@ def is_over():
 
 
 def fit(block):
-    """How often it calls its adversaries, so that all blocks take the same time: a thread can be stopped at the end
-    of a system call rather than a moment later, so that what follows the clock's calls loses a little."""
+    """How often it calls its adversaries, so that all blocks take the same time: a thread can be
+    stopped at the end of a system call rather than a moment later, so that what follows the
+    clock's calls loses a little."""
     elapsed = 0
     while elapsed < BLOCK_S / 2:
         start = time.thread_time()
@@ -40,11 +42,11 @@ def names_of(functions):
 
 
 def run(twins=(), uneven=(), copies=None):
-    """
-    twins: ((block, the same the other way round), (chain, chain)): the two chains do the same work, and so each has
-    half of both blocks' time. Alone they would not tell what they take by turns, as calls of 50 ns overlap in a CPU.
-    uneven: (block, (chain, chain), (block that calls the first alone, the second alone)).
-    copies: (n, lines): the copy of that number is shifted by number % n * lines."""
+    """twins: ((block, the same the other way round), (chain, chain)): the two chains do the same
+    work, and so each has half of both blocks' time. Alone they would not tell what they take by
+    turns, as calls of 50 ns overlap in a CPU. uneven: (block, (chain, chain), (block that calls
+    the first alone, the second alone)). copies: (n, lines): the copy of that number is shifted
+    by number % n * lines."""
     functions = [block for blocks, _ in twins for block in blocks]
     functions += [one for block, _, alone in uneven for one in (block, *alone)]
     blocks = [Block(function) for function in functions]

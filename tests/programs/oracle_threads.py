@@ -1,5 +1,6 @@
-"""Far more than 100 threads a second, several at a time; each has one of four chains of calls and ends soon. How long
-each chain's threads lived is added up by the clock: threads that wait for the GIL are seen there, too."""
+"""Far more than 100 threads a second, several at a time; each has one of four chains of calls
+and ends soon. How long each chain's threads lived is added up by the clock: threads that wait
+for the GIL are seen there, too."""
 
 import _thread
 import collections

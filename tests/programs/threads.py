@@ -248,7 +248,8 @@ def churning():
 
 
 def signalled():
-    """A thread takes each signal from the kernel itself: none can come while nobody waits for it."""
+    """A thread takes each signal from the kernel itself: none can come while nobody waits for
+    it."""
 
     def take():
         while True:
