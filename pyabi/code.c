@@ -17,7 +17,6 @@ struct code_cache {
     struct code_entry **slots; /* open addressing by address */
     size_t slot_count;         /* a power of two */
     size_t count;
-    uint64_t reads;
     struct code_entry *retired; /* of this round; somebody may still hold them */
     remote_addr code_type; /* PyCode_Type, learnt from the first object whose type is named so */
 };
@@ -90,11 +89,6 @@ size_t code_cache_count(const struct code_cache *cache)
     return cache->count;
 }
 
-uint64_t code_cache_reads(const struct code_cache *cache)
-{
-    return cache->reads;
-}
-
 static struct code_entry **entry_slot(struct code_cache *cache, remote_addr address)
 {
     size_t slot = (address >> 4) * 0x9E3779B97F4A7C15u >> 32 & (cache->slot_count - 1);
@@ -140,24 +134,47 @@ static int32_t head_int(const struct py_layout *layout, const uint8_t *head, str
 }
 
 /* Names are compared by content where code objects carry no version: length, hash and first bytes.
- */
-static bool names_same(struct code_cache *cache, struct view *view, struct remote *source,
-                       const uint8_t *head, uint8_t (*names)[48], bool learn)
+ * What is unreadable is nobody's name. */
+static bool names_fetch(const struct code_cache *cache, struct view *view, struct remote *source,
+                        const uint8_t *head, uint8_t (*ret_names)[NAME_BYTES])
 {
     const struct py_layout *layout = cache->layout;
     const remote_addr objects[2] = { head_word(layout, head, layout->code.name),
                                      head_word(layout, head, layout->code.filename) };
-    if (offset_present(layout->code.version))
-        return true;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2 && !offset_present(layout->code.version); i++) {
         int error = 0;
+        if (!objects[i])
+            continue;
         remote_addr at = objects[i] + offset_of(layout->unicode.length);
-        const void *now = view_fetch(view, source, PIECE_CODE, at, sizeof names[i], &error);
-        if (now && learn)
-            memcpy(names[i], now, sizeof names[i]);
-        else if (!now || memcmp(names[i], now, sizeof names[i]) != 0)
+        const void *now = view_fetch(view, source, PIECE_CODE, at, NAME_BYTES, &error);
+        if (!now)
             return false;
+        memcpy(ret_names[i], now, NAME_BYTES);
     }
+    return true;
+}
+
+/* Is it the same object now as the one whose head and names were read before? Asked of the memory
+ * itself. */
+static bool identity_stands(const struct code_cache *cache, struct page_cache *pages,
+                            remote_addr address, const uint8_t *head,
+                            const uint8_t (*names)[NAME_BYTES])
+{
+    const struct py_layout *layout = cache->layout;
+    struct remote *source = page_cache_remote(pages);
+    const remote_addr objects[2] = { head_word(layout, head, layout->code.name),
+                                     head_word(layout, head, layout->code.filename) };
+    uint8_t head_now[IDENTITY_BYTES], name_now[NAME_BYTES];
+    page_cache_forget(pages);
+    if (remote_read(source, address + offset_of(layout->code.argcount), head_now,
+                    identity_size(layout)) ||
+        memcmp(head_now, head, identity_size(layout)) != 0)
+        return false;
+    for (unsigned i = 0; i < 2 && !offset_present(layout->code.version); i++)
+        if (objects[i] && (remote_read(source, objects[i] + offset_of(layout->unicode.length),
+                                       name_now, NAME_BYTES) ||
+                           memcmp(name_now, names[i], NAME_BYTES) != 0))
+            return false;
     return true;
 }
 
@@ -306,26 +323,62 @@ static int entry_read(struct code_cache *cache, struct remote *source, remote_ad
     return 0;
 }
 
-static bool entry_is_current(struct code_cache *cache, struct view *view, struct remote *source,
-                             struct code_entry *entry, const uint8_t *head)
+static bool entry_is_current(const struct code_cache *cache, struct view *view,
+                             struct remote *source, const struct code_entry *entry,
+                             const uint8_t *head)
 {
+    uint8_t names[2][NAME_BYTES] = { 0 };
     return memcmp(entry->identity, head, identity_size(cache->layout)) == 0 &&
-           names_same(cache, view, source, head, entry->names, false);
+           names_fetch(cache, view, source, head, names) &&
+           memcmp(entry->names, names, sizeof names) == 0;
 }
 
-int code_cache_find(struct code_cache *cache, struct view *view, struct remote *source,
+/*
+ * A new entry. The thread may be running, even where the caller hoped that it is not: what is read
+ * here is of one object only if that was there before and is there afterwards. Pages that were kept
+ * can be older than the head.
+ */
+static int entry_add(struct code_cache *cache, struct view *view, struct page_cache *pages,
+                     remote_addr address, const uint8_t *head)
+{
+    struct remote *source = page_cache_remote(pages);
+    CLEANUP(entry_freep) struct code_entry *entry = NULL;
+    uint8_t names[2][NAME_BYTES] = { 0 };
+    int error = 2 * cache->count >= cache->slot_count ? slots_grow(cache) : 0;
+    if (error)
+        return error;
+    if (!names_fetch(cache, view, source, head, names))
+        return -EFAULT;
+    page_cache_forget(pages);
+    error = entry_read(cache, source, address, head, &entry);
+    if (!error && !identity_stands(cache, pages, address, head, names))
+        error = -EAGAIN;
+    if (error)
+        return error;
+    memcpy(entry->names, names, sizeof names);
+    struct code_entry **slot = entry_slot(cache, address);
+    if (*slot)
+        entry_retire(cache, *slot);
+    else
+        cache->count++;
+    *slot = TAKE_PTR(entry);
+    return 0;
+}
+
+int code_cache_find(struct code_cache *cache, struct view *view, struct page_cache *pages,
                     remote_addr address, uint64_t generation, struct code_entry **ret)
 {
     const struct py_layout *layout = cache->layout;
-    struct code_entry **slot = entry_slot(cache, address);
-    if (*slot && generation && (*slot)->generation == generation) {
-        *ret = *slot;
+    struct remote *source = page_cache_remote(pages);
+    struct code_entry *entry = *entry_slot(cache, address);
+    if (entry && generation && entry->generation == generation) {
+        *ret = entry;
         return 0;
     }
     int error = -EBADMSG;
-    if (!address || identity_size(layout) > sizeof(*slot)->identity)
+    if (!address || identity_size(layout) > IDENTITY_BYTES)
         return error;
-    uint8_t head[sizeof(*slot)->identity];
+    uint8_t head[IDENTITY_BYTES];
     const void *now =
         view_fetch(view, source, PIECE_CODE, address + offset_of(layout->code.argcount),
                    identity_size(layout), &error);
@@ -333,27 +386,14 @@ int code_cache_find(struct code_cache *cache, struct view *view, struct remote *
         return error;
     memcpy(head, now, identity_size(layout));
 
-    if (!*slot || !entry_is_current(cache, view, source, *slot, head)) {
-        struct code_entry *entry = NULL;
-        if (2 * cache->count >= cache->slot_count) {
-            error = slots_grow(cache);
-            if (error)
-                return error;
-            slot = entry_slot(cache, address);
-        }
-        error = entry_read(cache, source, address, head, &entry);
+    if (!entry || !entry_is_current(cache, view, source, entry, head)) {
+        error = entry_add(cache, view, pages, address, head);
         if (error)
             return error;
-        cache->reads++;
-        names_same(cache, view, source, head, entry->names, true);
-        if (*slot)
-            entry_retire(cache, *slot);
-        else
-            cache->count++;
-        *slot = entry;
+        entry = *entry_slot(cache, address);
     }
-    (*slot)->generation = generation;
-    *ret = *slot;
+    entry->generation = generation;
+    *ret = entry;
     return 0;
 }
 

@@ -10,6 +10,9 @@
 #include "pyabi/lines.h"
 #include "pyabi/view.h"
 #include "sampler/base/intern.h"
+#include "sampler/base/page_cache.h"
+
+enum { IDENTITY_BYTES = 192, NAME_BYTES = 48 };
 
 struct code_entry {
     remote_addr address;
@@ -26,7 +29,7 @@ struct code_entry {
     uint8_t *calls; /* a bit for each two bytes of bytecode: is it a call? NULL: unknown */
     uint8_t *line_table;
     size_t line_table_size;
-    uint8_t identity[192], names[2][48];
+    uint8_t identity[IDENTITY_BYTES], names[2][NAME_BYTES];
     struct {
         int64_t offset;
         struct code_position position;
@@ -42,17 +45,14 @@ void code_cache_empty(struct code_cache *cache);
 void code_cache_start_round(struct code_cache *cache);
 size_t code_cache_count(const struct code_cache *cache);
 
-/* How many entries were read so far. One that was read from a running thread can be half of another
- * object: it counts only when a later look finds its identity still there. */
-uint64_t code_cache_reads(const struct code_cache *cache);
 
 /*
- * The entry of a code object that is alive at this moment. `source` is for what was not predicted.
+ * The entry of a code object that is alive at this moment. `pages` are for what was not predicted.
  * `generation` counts freed code objects (3.14+); while it stays the same an entry needs no other
  * proof; 0 when there is none. The entry lives until the next round, even when its address gets
  * another identity; then it says so. 0, -EBADMSG, -EFAULT, …
  */
-int code_cache_find(struct code_cache *cache, struct view *view, struct remote *source,
+int code_cache_find(struct code_cache *cache, struct view *view, struct page_cache *pages,
                     remote_addr address, uint64_t generation, struct code_entry **ret);
 
 /* Is the instruction so many bytes into the code a call? */

@@ -232,7 +232,7 @@ static int codes_resolve(struct walk *walk)
         struct walked_frame *frame = &python->walked[i];
         if (frame->is_shim)
             continue;
-        int error = code_cache_find(python->codes, walk->view, walk->source, frame->code,
+        int error = code_cache_find(python->codes, walk->view, python->pages, frame->code,
                                     walk->generation, &frame->entry);
         if (!error && !frame->entry->internal)
             error = offset_find(walk, frame);
@@ -379,12 +379,6 @@ static int stack_walk(struct walk *walk)
     return error ? error : walk_check_data_stack(walk);
 }
 
-/* Something was not predicted, or a code object not known: it was read later than all the rest. */
-static bool has_met_news(const struct walk *walk, uint64_t known)
-{
-    return view_has_grown(walk->view) || code_cache_reads(walk->python->codes) != known;
-}
-
 int python_read_stack(struct python *python, const struct py_thread *thread, struct view *view,
                       enum py_moment moment, struct py_stack *ret)
 {
@@ -399,17 +393,15 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         .lead = generator_lead(&python->layout),
     };
     bool running = moment == MOMENT_RUNNING;
-    uint64_t known = code_cache_reads(python->codes);
     int error = view_refill(view, python->memory, running ? VIEW_LOOKS : 1);
     if (!error)
         error = stack_walk(&walk);
-    if (!error && running && has_met_news(&walk, known)) {
+    if (!error && running && view_has_grown(view)) {
         /* now that it is known where to look, look at all of it in one go */
-        known = code_cache_reads(python->codes);
         error = view_look_again(view, python->memory);
         if (!error)
             error = stack_walk(&walk);
-        if (!error && has_met_news(&walk, known))
+        if (!error && view_has_grown(view))
             error = -EAGAIN;
     }
     if (!error && running)
