@@ -60,36 +60,43 @@ static const uint32_t usual_tid_offset = 720;
 /*
  * Before 3.11 only the C library knows it: in the main thread's struct it is the process's id. A
  * small one, as in a container, may stand there twice; then the other threads tell, which have
- * other ids at the same place.
+ * other ids at the same place. How many confirm it, or -1 when one speaks against it; one that is
+ * just beginning or ending says nothing.
  */
-static bool tid_offset_fits(struct remote *memory, uint32_t offset, uint64_t main_id,
-                            uint64_t pthread, const uint64_t *others, size_t count)
+static int tid_offset_vote(struct remote *memory, uint32_t offset, uint64_t main_id,
+                           const uint64_t *idents, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    int votes = 0;
+    for (size_t i = 0; i + 1 < count; i++) {
         uint32_t tid = 0;
-        if (others[i] == pthread) /* not begun: it still bears its maker's */
+        bool is_main = idents[i] == idents[count - 1]; /* not begun: it bears its maker's still */
+        if (is_main || remote_read(memory, idents[i] + offset, &tid, sizeof tid) || tid == 0)
             continue;
-        if (remote_read(memory, others[i] + offset, &tid, sizeof tid) || tid == 0 ||
-            tid == main_id || tid > TID_MAX)
-            return false;
+        if (tid == main_id || tid > TID_MAX)
+            return -1;
+        votes++;
     }
-    return true;
+    return votes;
 }
 
+/* The last of the idents is the main thread's. */
 static void tid_offset_learn(struct python *python, struct remote *memory, uint64_t main_id,
-                             uint64_t pthread, const uint64_t *others, size_t count)
+                             const uint64_t *idents, size_t count)
 {
     uint32_t words[PTHREAD_WORDS];
-    long got = remote_read_some(memory, pthread, words, sizeof words);
-    python->tid_offset_plus_one = 0;
+    int most = -1;
+    long got = remote_read_some(memory, idents[count - 1], words, sizeof words);
     for (long i = 0; i < got / 4; i++) {
         uint32_t offset = (uint32_t)i * 4;
-        if (words[i] != main_id ||
-            !tid_offset_fits(memory, offset, main_id, pthread, others, count))
+        if (words[i] != main_id)
             continue;
-        if (!python->tid_offset_plus_one || offset == usual_tid_offset)
+        int votes = tid_offset_vote(memory, offset, main_id, idents, count);
+        if (votes > most || (votes == most && votes >= 0 && offset == usual_tid_offset)) {
+            most = votes;
             python->tid_offset_plus_one = offset + 1;
+        }
     }
+    python->tid_witnesses = most > 0 ? (size_t)most : 0;
 }
 
 static uint64_t native_id_read(struct python *python, struct remote *memory, const uint8_t *state,
@@ -146,9 +153,7 @@ static void main_thread_learn(struct python *python, struct remote *memory, remo
     }
     if (!count)
         return;
-    tid_offset_learn(python, memory, main_id, idents[count - 1], idents, count - 1);
-    if (python->tid_offset_plus_one)
-        python->tid_witnesses = count - 1;
+    tid_offset_learn(python, memory, main_id, idents, count);
 }
 
 /* Oldest first, as people count them. */
