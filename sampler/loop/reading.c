@@ -192,7 +192,9 @@ static int look_once(struct reading *reading, struct thread_event *event)
 {
     bool placed = false;
     int error = look_unpaused(reading, event, &placed);
-    bool enough = !error && (placed || !reading->native);
+    /* one that is stopped would move, if only back into its stop */
+    bool stopped = reading->wait.state == THREAD_STOPPED;
+    bool enough = !error && (placed || !reading->native || stopped);
     if (enough || !reading->may_pause || (error && !is_torn(error)))
         return error;
     int paused = read_paused(reading);
