@@ -45,7 +45,6 @@ void code_cache_empty(struct code_cache *cache);
 void code_cache_start_round(struct code_cache *cache);
 size_t code_cache_count(const struct code_cache *cache);
 
-
 /*
  * The entry of a code object that is alive at this moment. `pages` are for what was not predicted.
  * `generation` counts freed code objects (3.14+); while it stays the same an entry needs no other
