@@ -2,6 +2,7 @@
 stacks cannot exist, by the marks in the program's source, and how far shares of samples are from
 shares of time."""
 
+import math
 import ast
 import fnmatch
 import os
@@ -116,6 +117,17 @@ class Harvest:
             if any(map(chosen, stack)):
                 sums = [a + b for a, b in zip(sums, batches)]
         return sums
+
+
+def poisson_limit(mean, false_alarm):
+    """The largest count that is still to be expected at that mean."""
+    count, chance = 0, math.exp(-mean)
+    rest = 1 - chance
+    while rest > false_alarm:
+        count += 1
+        chance *= mean / count
+        rest -= chance
+    return count
 
 
 def t_quantile(chance, freedom):

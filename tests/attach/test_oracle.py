@@ -102,7 +102,8 @@ class Oracle(harness.AttachTest):
         self.assertGreater(target.last["threads_a_second"], 0)
 
     def test_nonblocking(self):
-        """Of all that is accepted of the six, one in ten thousand at most."""
+        """Of all that is accepted of the six, one in ten thousand at most: no more than chance
+        makes of that rate."""
         accepted, impossible = 0, []
         for program in PROGRAMS:
             harvest, _, faults, _ = self.sample(program, "--nonblocking")
@@ -110,9 +111,8 @@ class Oracle(harness.AttachTest):
             self.assertGreater(harvest.accepted, 0)
             accepted += harvest.accepted
             impossible += faults
-        self.assertLessEqual(
-            sum(times for times, _ in impossible), accepted / 10000, impossible[:5]
-        )
+        most = judge.poisson_limit(accepted / 10000, FALSE_ALARM)
+        self.assertLessEqual(sum(times for times, _ in impossible), most, impossible[:5])
 
 
 PROGRAM = """\
