@@ -305,7 +305,7 @@ static int looks_check(struct walk *walk)
 {
     if (!innermost_alive(walk) || !head_unmoved(walk))
         return -EAGAIN;
-    for (unsigned look = 1; look < VIEW_LOOKS; look++)
+    for (unsigned look = 1; look < walk->looks; look++)
         if (!look_agrees(walk, look))
             return -EAGAIN;
     return 0;
@@ -389,11 +389,15 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         .thread = thread,
         .view = view,
         .moment = moment,
+        .looks = 1,
         .source = page_cache_remote(python->pages),
         .lead = generator_lead(&python->layout),
     };
     bool running = moment == MOMENT_RUNNING;
-    int error = view_refill(view, python->memory, running ? VIEW_LOOKS : 1);
+    if (running)
+        walk.looks =
+            offset_present(walk.layout->thread.datastack_chunk) ? VIEW_LOOKS : VIEW_LOOKS_SCATTERED;
+    int error = view_refill(view, python->memory, walk.looks);
     if (!error)
         error = stack_walk(&walk);
     if (!error && running && view_has_grown(view)) {

@@ -22,20 +22,23 @@ struct piece {
     uint32_t at; /* where its bytes stand, at every look */
     uint32_t last_used;
     uint8_t rank;
+    uint64_t turn; /* when it was asked for first in its last moment, among all */
 };
 
 /* Neighbouring pieces of one rank, read together. */
 struct segment {
     remote_addr address;
     uint32_t size, at;
-    uint32_t first_piece; /* of those that it holds; the next segment's is one past the last */
+    uint32_t first_piece, end_piece; /* those that it holds */
     uint8_t rank;
+    uint64_t turn; /* of the piece that the last walk asked for first; UINT64_MAX: of none */
 };
 
 struct view {
     struct piece *pieces;
     size_t count, capacity;
-    uint8_t *looks[VIEW_LOOKS];
+    uint8_t *looks[VIEW_LOOKS_SCATTERED];
+    unsigned look_count; /* at this moment */
     size_t used, room;
     struct segment *segments;
     size_t segment_count, segment_capacity;
@@ -48,6 +51,7 @@ struct view {
     struct remote_piece *vector;
     size_t vector_capacity;
     uint32_t moment;
+    uint64_t turns, walk_start; /* turns of the last walk begin there */
     bool grown;
 };
 
@@ -65,7 +69,7 @@ void view_free(struct view *view)
     if (!view)
         return;
     free(view->pieces);
-    for (unsigned look = 0; look < VIEW_LOOKS; look++)
+    for (unsigned look = 0; look < VIEW_LOOKS_SCATTERED; look++)
         free(view->looks[look]);
     free(view->segments);
     free(view->slots);
@@ -129,7 +133,7 @@ static int bytes_reserve(struct view *view, size_t extra)
     size_t room = view->room;
     if (view->used + extra > BYTES_LIMIT)
         return -ENOMEM;
-    for (unsigned look = 0; look < VIEW_LOOKS; look++) {
+    for (unsigned look = 0; look < VIEW_LOOKS_SCATTERED; look++) {
         room = view->room;
         int error = array_grow(&view->looks[look], &room, view->used + extra, 1);
         if (error)
@@ -150,7 +154,8 @@ static struct piece *piece_add(struct view *view, enum piece_rank rank, remote_a
     if (bytes_reserve(view, size) || (rank == PIECE_CHUNK && chunks_add(view, view->count)))
         return NULL;
     struct piece *piece = &view->pieces[view->count++];
-    *piece = (struct piece){ address, (uint32_t)size, (uint32_t)view->used, view->moment, rank };
+    *piece = (struct piece){ address,      (uint32_t)size, (uint32_t)view->used,
+                             view->moment, rank,           view->turns++ };
     view->used += size;
     view->slots[slot_of(view, address)] = (uint32_t)view->count;
     return piece;
@@ -197,6 +202,7 @@ static int segments_build(struct view *view)
         if (start + piece->size > segment->size)
             segment->size = start + piece->size;
         view->used = segment->at + segment->size;
+        segment->end_piece = (uint32_t)i + 1;
         if (piece->rank == PIECE_CHUNK)
             error = chunks_add(view, i);
     }
@@ -219,6 +225,32 @@ static int pieces_pack(struct view *view)
     return error ? error : slots_rebuild(view, kept);
 }
 
+static int segment_compare(const void *a, const void *b)
+{
+    const struct segment *left = a, *right = b;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
+    return left->turn < right->turn ? -1 : left->turn > right->turn;
+}
+
+/*
+ * A frame next to its caller, as the last walk met them: they are looked at so soon after each
+ * other that hardly a program can move to and fro between the two at every look, and seem to agree.
+ */
+static void segments_order(struct view *view)
+{
+    if (view->look_count < VIEW_LOOKS_SCATTERED)
+        return;
+    for (size_t i = 0; i < view->segment_count; i++) {
+        struct segment *segment = &view->segments[i];
+        segment->turn = UINT64_MAX;
+        for (size_t j = segment->first_piece; j < segment->end_piece; j++)
+            if (view->pieces[j].turn >= view->walk_start && view->pieces[j].turn < segment->turn)
+                segment->turn = view->pieces[j].turn;
+    }
+    qsort(view->segments, view->segment_count, sizeof *view->segments, segment_compare);
+}
+
 static void piece_drop(struct piece *piece)
 {
     piece->size = 0;
@@ -228,8 +260,7 @@ static void piece_drop(struct piece *piece)
 static void segment_drop(struct view *view, size_t index)
 {
     struct segment *segment = &view->segments[index];
-    size_t end = index + 1 < view->segment_count ? segment[1].first_piece : view->packed;
-    for (size_t i = segment->first_piece; i < end; i++)
+    for (size_t i = segment->first_piece; i < segment->end_piece; i++)
         piece_drop(&view->pieces[i]);
     segment->size = 0;
     view->packed = SIZE_MAX; /* pack at the next moment */
@@ -245,7 +276,8 @@ static size_t vector_add(struct view *view, unsigned look, size_t index, size_t 
 
 /*
  * Later looks leave code alone. The second goes back the way of the first, so that what says where
- * the stack begins is looked at first and last; the third is for the frames alone.
+ * the stack begins is looked at first and last; those after it are for the frames alone, to and
+ * fro.
  */
 static size_t vector_add_later_looks(struct view *view, size_t at)
 {
@@ -256,15 +288,16 @@ static size_t vector_add_later_looks(struct view *view, size_t at)
         at = vector_add(view, 1, i, at);
     while (start < end && view->segments[start].rank == PIECE_THREAD)
         start++;
-    for (size_t i = start; i < end; i++)
-        at = vector_add(view, 2, i, at);
+    for (unsigned look = 2; look < view->look_count; look++)
+        for (size_t i = start; i < end; i++)
+            at = vector_add(view, look, look % 2 ? end - 1 - (i - start) : i, at);
     return at;
 }
 
 static int vector_reserve(struct view *view)
 {
-    return array_grow(&view->vector, &view->vector_capacity, VIEW_LOOKS * view->segment_count + 1,
-                      sizeof *view->vector);
+    return array_grow(&view->vector, &view->vector_capacity,
+                      view->look_count * view->segment_count + 1, sizeof *view->vector);
 }
 
 /* One vector; a segment that has become unreadable is dropped and the rest read without it. */
@@ -297,7 +330,10 @@ int view_refill(struct view *view, struct remote *memory, unsigned looks)
     int error = pieces_pack(view);
     if (error)
         return error;
-    view->grown = looks < VIEW_LOOKS;
+    view->grown = looks == 1;
+    view->look_count = looks;
+    segments_order(view);
+    view->walk_start = view->turns;
     return vector_read(view, memory, looks);
 }
 
@@ -309,6 +345,7 @@ int view_look_again(struct view *view, struct remote *memory)
     if (error)
         return error;
     size_t count = 0;
+    segments_order(view);
     for (size_t i = 0; i < view->segment_count; i++)
         count = vector_add(view, 0, i, count);
     count = vector_add_later_looks(view, count);
@@ -353,6 +390,8 @@ const void *view_find(struct view *view, remote_addr address, size_t size)
     struct piece *piece = piece_find(view, address, size);
     if (!piece)
         return NULL;
+    if (piece->last_used != view->moment)
+        piece->turn = view->turns++;
     piece->last_used = view->moment;
     return view->looks[0] + piece->at + (address - piece->address);
 }

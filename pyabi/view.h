@@ -18,13 +18,17 @@ void view_free(struct view *view);
 /* The order in which pieces are fetched: what says where the stack begins comes first. */
 enum piece_rank { PIECE_THREAD, PIECE_CHUNK, PIECE_FRAME, PIECE_CODE, PIECE_RANKS };
 
-/* How often the bytes of a running thread are looked at before a stack made of them is believed. */
-enum { VIEW_LOOKS = 3 };
+/*
+ * How often the bytes of a running thread are looked at before a stack made of them is believed.
+ * Frames in chunks are copied in one go; where each is an object of its own, a look takes
+ * microseconds, and a program that moves to and fro at just that pace can make three looks agree.
+ */
+enum { VIEW_LOOKS = 3, VIEW_LOOKS_SCATTERED = 7 };
 
 /*
  * Starts a moment: forgets pieces that were of no use for a while and reads all others, `looks`
- * times (1 or VIEW_LOOKS), in one vector. What cannot be read any more is dropped. 0, -ESRCH,
- * -EPERM, -ENOMEM.
+ * times (1, VIEW_LOOKS or VIEW_LOOKS_SCATTERED), in one vector. What cannot be read any more is
+ * dropped. 0, -ESRCH, -EPERM, -ENOMEM.
  */
 int view_refill(struct view *view, struct remote *memory, unsigned looks);
 
@@ -38,7 +42,7 @@ const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank
 /* Only from the pieces; NULL when it was not predicted. */
 const void *view_find(struct view *view, remote_addr address, size_t size);
 
-/* The same bytes at a later look: 1 to VIEW_LOOKS - 1 (PIECE_THREAD: 1 only). NULL when there was
+/* The same bytes at a later look: from 1 on (PIECE_THREAD: 1 only). NULL when there was
  * none. */
 const void *view_find_again(struct view *view, unsigned look, remote_addr address, size_t size);
 

@@ -14,6 +14,7 @@ struct walk {
     size_t lead;        /* bytes before a frame that tell of its generator */
     uint64_t generation;
     enum py_moment moment;
+    unsigned looks; /* at its bytes */
     bool truncated, holds_gil, collecting;
     remote_addr gc_frame; /* 0: the release does not tell; the innermost, then */
 };

@@ -294,6 +294,31 @@ static void test_code_has_one_look(void **state)
     assert_int_equal(world->memory.bytes, VIEW_LOOKS * FRAME_SIZE + 128);
 }
 
+/* Scattered frames are looked at in the order in which the last walk asked for them, to and fro. */
+static void test_scattered_frames_in_the_order_of_the_walk(void **state)
+{
+    struct world *world = *state;
+    refill(world, 1);
+    assert_fetches(world, PIECE_THREAD, STATE, STATE_SIZE);
+    assert_fetches(world, PIECE_FRAME, SIZE / 2, FRAME_SIZE);
+    assert_fetches(world, PIECE_FRAME, SIZE / 4, FRAME_SIZE);
+    world->memory.before_piece = change_one;
+    /* thread, upper, lower; lower, upper, thread; upper, lower; lower, upper; … */
+    static const unsigned upper_at[VIEW_LOOKS_SCATTERED] = { 1, 4, 6, 9, 10, 13, 14 };
+    for (unsigned look = 0; look + 1 < VIEW_LOOKS_SCATTERED; look++) {
+        change_at = upper_at[look] + 1;
+        assert_int_equal(refill(world, VIEW_LOOKS_SCATTERED), 0);
+        assert_int_equal(world->memory.pieces, 16);
+        const uint8_t *first = view_find(world->view, BASE + SIZE / 2, FRAME_SIZE);
+        for (unsigned later = 1; later < VIEW_LOOKS_SCATTERED; later++) {
+            const uint8_t *again = view_find_again(world->view, later, BASE + SIZE / 2, FRAME_SIZE);
+            assert_int_equal(memcmp(first, again, FRAME_SIZE) != 0, later > look);
+        }
+        assert_non_null(view_find(world->view, BASE + SIZE / 4, FRAME_SIZE));
+        assert_non_null(view_find(world->view, BASE + STATE, STATE_SIZE));
+    }
+}
+
 static void unmap_all(struct counted_remote *memory)
 {
     struct world *world = (struct world *)((char *)memory - offsetof(struct world, memory));
@@ -328,6 +353,7 @@ int main(void)
         TEST(test_a_change_between_looks_shows),
         TEST(test_what_was_fetched_late_has_one_look),
         TEST(test_code_has_one_look),
+        TEST(test_scattered_frames_in_the_order_of_the_walk),
         TEST(test_gone_between_looks_is_torn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
