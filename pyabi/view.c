@@ -239,7 +239,7 @@ static int segment_compare(const void *a, const void *b)
  */
 static void segments_order(struct view *view)
 {
-    if (view->look_count < VIEW_LOOKS_SCATTERED)
+    if (view->look_count < VIEW_LOOKS_SCATTERED || view->segment_count == 0)
         return;
     for (size_t i = 0; i < view->segment_count; i++) {
         struct segment *segment = &view->segments[i];

@@ -57,7 +57,8 @@ struct thread_event {
     enum cpu_kind cpu;                /* meaningful while it runs */
     const struct frame_event *frames; /* innermost first */
     size_t frame_count;
-    const char *error; /* NULL, or why the frames are missing or incomplete */
+    uint64_t run_ns, queued_ns; /* on a CPU, and waiting for one, up to this look; 0: unknown */
+    const char *error;          /* NULL, or why the frames are missing or incomplete */
 };
 
 /* All threads of one process, once. */

@@ -76,6 +76,21 @@ static int read_blocked(struct reading *reading)
     return error;
 }
 
+/*
+ * The kernel's account of a thread that runs lags by up to a tick; it is exact once the thread has
+ * left its core, which is a moment after the kernel tells of the stop. Who had to be put on a CPU
+ * to stand still was waiting for one.
+ */
+static void account_paused(struct reading *reading)
+{
+    uint64_t turns = reading->wait.turns;
+    if (!reading->slot->probe_open ||
+        thread_probe_account(&reading->slot->probe, &reading->wait) < 0)
+        return;
+    if (!reading->wait.off_cpu && reading->wait.turns != turns)
+        reading->wait.state = THREAD_WAIT_CPU;
+}
+
 static int read_paused(struct reading *reading)
 {
     struct stack_counts *counts = &reading->reader->counts;
@@ -83,13 +98,10 @@ static int read_paused(struct reading *reading)
     int error = thread_pause(reading->slot->tid, &pause);
     if (error)
         return error;
-    /* who had to be put on a CPU to stand still was waiting for one */
-    if (!reading->wait.off_cpu && reading->slot->probe_open &&
-        thread_probe_turns(&reading->slot->probe) != reading->wait.turns)
-        reading->wait.state = THREAD_WAIT_CPU;
     error = stack_look(reading, MOMENT_STILL);
     if (!error && reading->native && thread_read_registers(&pause, &reading->image.registers) == 0)
         image_copy(reading, reading->image.registers.sp);
+    account_paused(reading);
     int64_t stood = thread_resume(&pause);
     if (stood > 0) {
         counts->pauses++;
@@ -247,6 +259,8 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .state = state_of(&reading),
     };
     int error = look(&reading, ret);
+    ret->run_ns = reading.wait.run_ns;
+    ret->queued_ns = reading.wait.queued_ns;
     if (error)
         ret->error = error_text(error);
     return error;

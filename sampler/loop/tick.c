@@ -213,18 +213,19 @@ static struct charge account_charge(struct account *account, const struct wait_s
     account->run_ns = wait->run_ns;
     account->queued_ns = wait->queued_ns;
     account->seen_ns = now_ns;
+    account->pending_ns += charge.ran_ns;
     return charge;
 }
 
 /*
- * The CPU time of an interval goes to where a look in it met the thread running. Bursts that no
- * look has met wait for the next one that does: where the thread waits is not where it worked.
+ * The CPU time of an interval goes to where a look in it met the thread running, or taken off its
+ * core, maybe to let us look. Bursts that no look has met wait for the next one that does: where
+ * the thread waits for something is not where it worked.
  */
 static void sample_fill(struct account *account, const struct charge *charge,
                         struct sample_event *sample)
 {
-    account->pending_ns += charge->ran_ns;
-    if (account->state == THREAD_RUNNING) {
+    if (account->state == THREAD_RUNNING || account->state == THREAD_WAIT_CPU) {
         cpu_share_out(account, account->pending_ns, sample);
         account->pending_ns = 0;
     }
@@ -247,14 +248,19 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
     }
     bool moved = !account->has_stack || !wait.off_cpu || wait.turns != account->turns;
     account->turns = wait.turns;
-    *ret = account_charge(account, &wait, now_ns);
+    struct thread_event event;
+    int error = 0;
     if (moved) {
-        struct thread_event event;
-        int error = stack_reader_read(target->reader, index, &event);
-        if (error == -ESRCH)
-            account->gone = true;
-        if (error)
-            return 0;
+        error = stack_reader_read(target->reader, index, &event);
+        wait.run_ns = event.run_ns;
+        wait.queued_ns = event.queued_ns;
+    }
+    *ret = account_charge(account, &wait, now_ns);
+    if (error == -ESRCH)
+        account->gone = true;
+    if (error)
+        return 0;
+    if (moved) {
         error = frames_keep(account, &event);
         if (error)
             return error;

@@ -248,10 +248,9 @@ int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret)
     return 0;
 }
 
-uint64_t thread_probe_turns(const struct thread_probe *probe)
+int thread_probe_account(const struct thread_probe *probe, struct wait_state *wait)
 {
-    struct wait_state wait = { 0 };
-    return probe_read_account(probe, &wait) < 0 ? 0 : wait.turns;
+    return probe_read_account(probe, wait);
 }
 
 int thread_read_wait(const struct process *process, pid_t tid, struct wait_state *ret)

@@ -37,5 +37,5 @@ int thread_probe_open(const struct process *process, pid_t tid, struct thread_pr
 void thread_probe_close(struct thread_probe *probe);
 int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret);
 
-/* Only how often it was put on a CPU; 0 when that cannot be told. */
-uint64_t thread_probe_turns(const struct thread_probe *probe);
+/* Only run_ns, queued_ns and turns; all else of `wait` stays. */
+int thread_probe_account(const struct thread_probe *probe, struct wait_state *wait);

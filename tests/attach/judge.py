@@ -95,7 +95,7 @@ class Harvest:
         words = last.split()
         assert words[0] == "#", last
         self.counts = {key: int(value) for key, value in zip(words[1::2], words[2::2])}
-        self.stacks = []  # (count, counts by batch, stack)
+        self.stacks = []  # (count, CPU by batch, stack)
         for row in rows:
             count, batches, stack = row.split("\t")
             frames = [frame.split(":") for frame in stack.split(";")] if stack else []
@@ -111,7 +111,7 @@ class Harvest:
         return [(count, fault) for count, fault in faults if fault]
 
     def batches(self, chosen):
-        """By batch: how many samples have a frame that is chosen."""
+        """By batch: CPU time of the samples that have a frame that is chosen."""
         sums = [0] * BATCHES
         for _, batches, stack in self.stacks:
             if any(map(chosen, stack)):
@@ -170,14 +170,12 @@ def block_shares(harvest, times):
         name: harvest.batches(lambda frame, name=name: frame[0] == name) for name in times
     }
     whole = columns_sum(found.values())
-    total = sum(seconds for seconds, _ in times.values())
-    return [
-        Share(name, found[name], whole, seconds / total) for name, (seconds, _) in times.items()
-    ]
+    total = sum(times.values())
+    return [Share(name, found[name], whole, seconds / total) for name, seconds in times.items()]
 
 
 def sites_batches(harvest, grammar, blocks, chain):
-    """Samples in these blocks at a line that calls the chain, whether or not it has begun."""
+    """What is in these blocks at a line that calls the chain, whether or not it has begun."""
     sites = {(block, line) for block in blocks for line in grammar.call_sites(block, chain)}
     return harvest.batches(lambda frame: (frame[0], frame[2]) in sites)
 
@@ -192,20 +190,20 @@ def twin_shares(harvest, grammar, twins):
     return found
 
 
-def uneven_shares(harvest, grammar, uneven, times):
-    """By the time that each chain takes alone."""
+def uneven_shares(harvest, grammar, uneven):
+    """By the time that the block itself took for each of its chains."""
     found = []
-    for block, (one, other), alone in uneven:
+    for block, parts in uneven:
+        (one, seconds), (other, rest) = parts.items()
         part = sites_batches(harvest, grammar, [block], one)
         whole = columns_sum([part, sites_batches(harvest, grammar, [block], other)])
-        costs = [times[name][0] / times[name][1] for name in alone]
-        found.append(Share("%s in %s" % (one, block), part, whole, costs[0] / sum(costs)))
+        found.append(Share("%s in %s" % (one, block), part, whole, seconds / (seconds + rest)))
     return found
 
 
-def all_shares(harvest, grammar, facts, times):
+def all_shares(harvest, grammar, facts, last):
     return (
-        block_shares(harvest, times)
+        block_shares(harvest, last["times"])
         + twin_shares(harvest, grammar, facts["twins"])
-        + uneven_shares(harvest, grammar, facts["uneven"], times)
+        + uneven_shares(harvest, grammar, last["uneven"])
     )

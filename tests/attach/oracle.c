@@ -1,7 +1,8 @@
 /*
  * Samples the stacks of a process at exponential gaps and writes how often each was seen, for a
- * judge that knows which stacks can exist: count, TAB, counts by batch, TAB, `name:file:line`
- * frames outermost first. Last line: how the reads went.
+ * judge that knows which stacks can exist: count, TAB, microseconds on a CPU by batch, TAB,
+ * `name:file:line` frames outermost first. Last line: how the reads went. As in a profile, a look
+ * at a thread that runs, or would if there were a core, stands for its CPU time since the last one.
  */
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/stacks.h"
@@ -12,17 +13,19 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCHES = 64, STACK_TEXT = 1 << 20 };
+enum { BATCHES = 64, STACK_TEXT = 1 << 20, THREAD_IDS = 1 << 22 };
 
 struct seen {
     char *stack;
-    uint64_t count, batches[BATCHES];
+    uint64_t count, cpu_us[BATCHES];
 };
 
 struct tally {
     void *tree;
     uint64_t total, wanted;
-    int last_error; /* of a sample that was dropped */
+    pid_t pid;
+    uint64_t *run_ns; /* by thread: how long it had run at its last look that counts */
+    int last_error;   /* of a sample that was dropped */
     char *text;
 };
 
@@ -35,6 +38,18 @@ static const char *base_name(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     return slash ? slash + 1 : path ? path : "?";
+}
+
+/* What this look stands for. The main thread ran before we came. */
+static uint64_t cpu_take(struct tally *tally, const struct thread_event *event)
+{
+    uint64_t *last_ns = &tally->run_ns[event->tid % THREAD_IDS], since_ns = *last_ns;
+    if (event->state != THREAD_RUNNING && event->state != THREAD_WAIT_CPU)
+        return 0;
+    *last_ns = event->run_ns;
+    if (!since_ns && event->tid == tally->pid)
+        return 0;
+    return event->run_ns - (since_ns <= event->run_ns ? since_ns : 0); /* an id may be used again */
 }
 
 static void tally_add(struct tally *tally, const struct thread_event *event)
@@ -57,7 +72,8 @@ static void tally_add(struct tally *tally, const struct thread_event *event)
         slot = tsearch(fresh, &tally->tree, seen_compare);
     }
     (*slot)->count++;
-    (*slot)->batches[tally->total * BATCHES / tally->wanted % BATCHES]++;
+    size_t batch = tally->total * BATCHES / tally->wanted % BATCHES;
+    (*slot)->cpu_us[batch] += cpu_take(tally, event) / 1000;
 }
 
 static void seen_print(const void *node, VISIT which, int depth)
@@ -68,7 +84,7 @@ static void seen_print(const void *node, VISIT which, int depth)
     const struct seen *seen = *(struct seen *const *)node;
     printf("%" PRIu64 "\t", seen->count);
     for (unsigned i = 0; i < BATCHES; i++)
-        printf("%s%" PRIu64, i ? "," : "", seen->batches[i]);
+        printf("%s%" PRIu64, i ? "," : "", seen->cpu_us[i]);
     printf("\t%s\n", seen->stack);
 }
 
@@ -127,6 +143,8 @@ int main(int argc, char **argv)
             return 2;
     }
     srand48(getpid());
+    tally.pid = pid;
+    tally.run_ns = calloc(THREAD_IDS, sizeof *tally.run_ns);
     if (process_open(pid, &process, &why) || stack_reader_open(process, &options, &reader, &why)) {
         fprintf(stderr, "oracle: %s\n", why.text);
         return 1;

@@ -375,16 +375,23 @@ class States(harness.AttachTest):
                     break
             self.assertEqual(state, "running")
 
+    def crowd_states(self, target):
+        threads = self.dump(target)["threads"]
+        states = [t["state"] for t in threads if (t["name"] or "").startswith("crowd")]
+        self.assertEqual(len(states), 3)
+        return states
+
     def test_waiting_for_a_core(self):
         """Three threads that need no GIL on one core: at least two of them wait for it."""
         with Target("threads.py", "crowded") as target:
+            states = self.crowd_states(target)
+            while not set(states) <= {"running", "cpu"}:  # one is on its way into its long call
+                states = self.crowd_states(target)
             waiting = 0
             for _ in range(10):
-                threads = self.dump(target)["threads"]
-                spinners = [t for t in threads if (t["name"] or "").startswith("crowd")]
-                self.assertEqual(len(spinners), 3)
-                self.assertLessEqual({t["state"] for t in spinners}, {"running", "cpu"})
-                waiting += sum(t["state"] == "cpu" for t in spinners)
+                states = self.crowd_states(target)
+                self.assertLessEqual(set(states), {"running", "cpu"})
+                waiting += states.count("cpu")
             self.assertGreater(waiting, 0)
 
 

@@ -120,21 +120,21 @@ def quiet():
         count += 1
 
 
+UNEVEN_S = [0.0, 0.0]
+AT_A_TIME = 10  # the clock is slow
+
+
 def block_uneven(count):
     """Who loses a sample to a call, or looks again after one, shows less of the busy one."""
     for _ in range(count):
-        busy()  # -> busy
-        quiet()  # -> quiet
-
-
-def block_busy(count):
-    for _ in range(count):
-        busy()  # -> busy
-
-
-def block_quiet(count):
-    for _ in range(count):
-        quiet()  # -> quiet
+        start = oracle_target.clock()
+        for _ in range(AT_A_TIME):
+            busy()  # -> busy
+        middle = oracle_target.clock()
+        for _ in range(AT_A_TIME):
+            quiet()  # -> quiet
+        UNEVEN_S[0] += middle - start
+        UNEVEN_S[1] += oracle_target.clock() - middle
 
 
 if __name__ == "__main__":
@@ -144,5 +144,5 @@ if __name__ == "__main__":
             ((block_nested, block_nested_turned), (nested_a, nested_b)),
             ((block_shared, block_shared_turned), (shared_left, shared_right)),
         ],
-        uneven=[(block_uneven, (busy, quiet), (block_busy, block_quiet))],
+        uneven=[(block_uneven, (busy, quiet), UNEVEN_S)],
     )

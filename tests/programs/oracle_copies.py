@@ -60,20 +60,17 @@ def many_large():
             function()  # -> large
 
 
+COPIES_S = [0.0, 0.0]
+
+
 def block_copies(count):
     for _ in range(count):
+        start = oracle_target.clock()
         many_small()  # -> many_small
+        middle = oracle_target.clock()
         many_large()  # -> many_large
-
-
-def block_small(count):
-    for _ in range(count):
-        many_small()  # -> many_small
-
-
-def block_large(count):
-    for _ in range(count):
-        many_large()  # -> many_large
+        COPIES_S[0] += middle - start
+        COPIES_S[1] += oracle_target.clock() - middle
 
 
 def once_a():
@@ -100,6 +97,6 @@ def block_once_turned(count):
 if __name__ == "__main__":
     oracle_target.run(  # -> run
         twins=[((block_once, block_once_turned), (once_a, once_b))],
-        uneven=[(block_copies, (many_small, many_large), (block_small, block_large))],
+        uneven=[(block_copies, (many_small, many_large), COPIES_S)],
         copies=(SHIFTS, LINES),
     )

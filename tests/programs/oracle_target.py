@@ -12,10 +12,12 @@ import target
 
 BLOCK_S = 0.001
 
+clock = time.thread_time
+
 
 class Block:
     def __init__(self, function):
-        self.function, self.count, self.units, self.seconds = function, 1, 0, 0.0
+        self.function, self.count, self.seconds = function, 1, 0.0
 
 
 def is_over():
@@ -31,9 +33,9 @@ def fit(block):
     clock's calls loses a little."""
     elapsed = 0
     while elapsed < BLOCK_S / 2:
-        start = time.thread_time()
+        start = clock()
         block.function(block.count)
-        elapsed = time.thread_time() - start
+        elapsed = clock() - start
         block.count = max(1, round(block.count * min(BLOCK_S / elapsed, 10)))
 
 
@@ -44,32 +46,33 @@ def names_of(functions):
 def run(twins=(), uneven=(), copies=None):
     """twins: ((block, the same the other way round), (chain, chain)): the two chains do the same
     work, and so each has half of both blocks' time. Alone they would not tell what they take by
-    turns, as calls of 50 ns overlap in a CPU. uneven: (block, (chain, chain), (block that calls
-    the first alone, the second alone)). copies: (n, lines): the copy of that number is shifted
-    by number % n * lines."""
+    turns, as calls of 50 ns overlap in a CPU. uneven: (block, (chain, chain), their CPU times as
+    the block measures them). copies: (n, lines): the copy of that number is shifted by
+    number % n * lines."""
     functions = [block for blocks, _ in twins for block in blocks]
-    functions += [one for block, _, alone in uneven for one in (block, *alone)]
+    functions += [block for block, _, _ in uneven]
     blocks = [Block(function) for function in functions]
     for block in blocks:
         fit(block)
     os.set_blocking(target.GO, False)
     target.say(  # -> say
         twins=[(names_of(turns), names_of(chains)) for turns, chains in twins],
-        uneven=[
-            (block.__name__, names_of(chains), names_of(alone)) for block, chains, alone in uneven
-        ],
         copies=copies,
     )
     rounds(blocks)  # -> rounds
-    times = {block.function.__name__: (block.seconds, block.units) for block in blocks}
-    target.say(result=42, times=times)  # -> say
+    target.say(  # -> say
+        result=42,
+        times={block.function.__name__: block.seconds for block in blocks},
+        uneven=[
+            (block.__name__, dict(zip(names_of(chains), seconds)))
+            for block, chains, seconds in uneven
+        ],
+    )
 
 
 def rounds(blocks):
-    clock = time.thread_time
     while not is_over():  # -> is_over
         for block in blocks:
             start = clock()
             block.function(block.count)  # -> block_*
             block.seconds += clock() - start
-            block.units += block.count

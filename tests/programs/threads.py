@@ -261,9 +261,8 @@ def signalled():
 
 
 def crowded():
-    def crowd():
-        while not stop.is_set():
-            hashlib.pbkdf2_hmac("sha256", b"x" * 64, b"y" * 64, 100000)
+    def crowd():  # for hours
+        hashlib.pbkdf2_hmac("sha256", b"x" * 64, b"y" * 64, 2**31 - 1)
 
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     for number in range(3):
