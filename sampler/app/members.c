@@ -1,31 +1,11 @@
 #include "sampler/app/members.h"
 
+#include "sampler/app/member.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/target/cpu_clock.h"
 
 #include <string.h>
 #include <unistd.h>
-
-enum {
-    TRY_FIRST_NS = 500000,     /* a process that is no Python yet is asked again after this, … */
-    TRY_LONGEST_NS = 50000000, /* … and then after twice as long each time, up to this */
-    ARGUMENTS_SIZE = 4096,
-    ARGUMENTS_MAX = 64,
-    SETTLED_NS =
-        2000000000, /* what has not become a Python by then is asked once in a while only */
-    SETTLED_TRY_NS = 500000000,
-};
-
-struct member {
-    pid_t pid, ppid;
-    struct target *target; /* NULL: not (yet) a Python */
-    bool was_python, refused, ended, told;
-    uint64_t joined_ns, ended_ns, next_try_ns, try_ns;
-    int exit_status;
-    uint64_t cpu_ns, rss_bytes, peak_rss_bytes;
-    char arguments[ARGUMENTS_SIZE];
-    const char *argv[ARGUMENTS_MAX + 1];
-    char executable[512], cwd[512], python[24];
-};
 
 struct members {
     struct stack_options options;
@@ -84,22 +64,6 @@ void members_free(struct members *members)
 
 /* ---- who they are ---- */
 
-static void link_read(pid_t pid, const char *name, char *into, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    ssize_t length = readlink(path, into, size - 1);
-    into[length > 0 ? length : 0] = '\0';
-}
-
-static void member_describe(struct member *member)
-{
-    process_read_arguments(member->pid, member->arguments, sizeof member->arguments, member->argv,
-                           ARGUMENTS_MAX);
-    link_read(member->pid, "exe", member->executable, sizeof member->executable);
-    link_read(member->pid, "cwd", member->cwd, sizeof member->cwd);
-}
-
 static struct member *member_find(struct members *members, pid_t pid)
 {
     for (size_t i = 0; i < members->count; i++)
@@ -126,30 +90,35 @@ static int member_add(struct members *members, struct member **ret)
     return 0;
 }
 
-int members_join(struct members *members, pid_t pid, pid_t ppid, uint64_t now_ns)
+int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint64_t cpu_ns,
+                 uint64_t now_ns)
 {
-    struct member *member = member_find(members, pid);
-    if (!member) {
-        int error = member_add(members, &member);
-        if (error)
-            return error;
-        *member =
-            (struct member){ .pid = pid, .ppid = ppid, .joined_ns = now_ns, .exit_status = -1 };
-    } else {
-        member_close(members, member);
-    }
-    member->refused = member->told = false;
-    member->next_try_ns = now_ns;
-    member->try_ns = 0;
-    member_describe(member);
+    struct member *member;
+    int error = member_add(members, &member);
+    if (error)
+        return error;
+    *member = (struct member){
+        .pid = pid,
+        .ppid = ppid,
+        .born = born,
+        .joined_ns = now_ns,
+        .exit_status = -1,
+        .cpu_ns = cpu_ns,
+        .base_ns = born ? 0 : cpu_ns,
+    };
+    member_begin(member, now_ns);
     return 0;
 }
 
-void members_end(struct members *members, pid_t pid, int exit_status, uint64_t now_ns)
+void members_end(struct members *members, pid_t pid, int exit_status, uint64_t cpu_ns,
+                 uint64_t now_ns)
 {
     struct member *member = member_find(members, pid);
     if (!member)
         return;
+    uint64_t told_ns = member->base_ns + member->told_ns;
+    member->excess_ns = told_ns > cpu_ns ? told_ns - cpu_ns : 0;
+    member_learn_cpu(member, cpu_ns);
     member->ended = true;
     member->ended_ns = now_ns;
     member->exit_status = exit_status;
@@ -157,52 +126,34 @@ void members_end(struct members *members, pid_t pid, int exit_status, uint64_t n
 
 /* ---- opening ---- */
 
-static void member_open(struct members *members, struct member *member, uint64_t now_ns,
-                        struct failure *why)
-{
-    struct failure refusal = { 0 };
-    struct process *process = NULL;
-    int error = process_open(member->pid, &process, &refusal);
-    if (!error)
-        sources_add_process(members->sources, process->proc_fd);
-    if (!error)
-        error = target_open(process, &members->options, now_ns, &member->target, &refusal);
-    if (!error) {
-        member_describe(member); /* a program that has just begun now shows its own words */
-        snprintf(member->python, sizeof member->python, "%s",
-                 stack_reader_python(target_reader(member->target)));
-        members->python += !member->was_python;
-        member->was_python = true;
-        return;
-    }
-    member->try_ns = member->try_ns ? 2 * member->try_ns : TRY_FIRST_NS;
-    if (member->try_ns > TRY_LONGEST_NS)
-        member->try_ns = now_ns - member->joined_ns < SETTLED_NS ? TRY_LONGEST_NS : SETTLED_TRY_NS;
-    member->next_try_ns = now_ns + member->try_ns;
-    member->refused = error == -EPERM || error == -ENOTSUP;
-    *why = refusal;
-}
-
 size_t members_open_due(struct members *members, uint64_t now_ns, struct failure *why)
 {
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = members->list[i];
-        if (!member->target && !member->ended && !member->refused && member->next_try_ns <= now_ns)
-            member_open(members, member, now_ns, why);
+        bool was_python = member->was_python;
+        struct failure refusal = { 0 };
+        if (!member_waits_for_open(member) || member->next_try_ns > now_ns)
+            continue;
+        if (member_open(member, &members->options, members->sources, now_ns, &refusal))
+            *why = refusal;
+        else
+            members->python += !was_python;
     }
     return members->python;
 }
 
-/* ---- what the profile is told ---- */
-
-static const char *member_note(const struct member *member)
+uint64_t members_deadline_ns(const struct members *members)
 {
-    if (member->was_python)
-        return NULL;
-    return member->refused ? "could not be looked into" : "not a Python";
+    uint64_t first_ns = UINT64_MAX;
+    for (size_t i = 0; i < members->count; i++)
+        if (member_waits_for_open(members->list[i]) && members->list[i]->next_try_ns < first_ns)
+            first_ns = members->list[i]->next_try_ns;
+    return first_ns;
 }
 
-static int member_tell(struct members *members, struct member *member, uint64_t now_ns,
+/* ---- what the profile is told ---- */
+
+static int member_tell(struct members *members, const struct member *member, bool ended,
                        struct profile *profile)
 {
     const struct process_event event = {
@@ -214,13 +165,22 @@ static int member_tell(struct members *members, struct member *member, uint64_t 
         .python = member->was_python ? member->python : NULL,
         .cwd = *member->cwd ? member->cwd : NULL,
         .start_s = 1e-9 * (double)(member->joined_ns - members->start_ns),
-        .end_s = 1e-9 * (double)((member->ended ? member->ended_ns : now_ns) - members->start_ns),
-        .cpu_s = 1e-9 * (double)member->cpu_ns,
+        .end_s = ended ? 1e-9 * (double)(member->ended_ns - members->start_ns) : 0,
+        .cpu_s = 1e-9 * (double)(member->cpu_ns - member->base_ns),
         .peak_rss_bytes = member->peak_rss_bytes,
-        .exit_status = member->ended ? member->exit_status : -1,
+        .exit_status = ended ? member->exit_status : -1,
         .note = member_note(member),
     };
     return profile_add_process(profile, &event);
+}
+
+/* Without an end it begins anew, should another of its number have ended before. */
+static int member_tell_begin(struct members *members, struct member *member,
+                             struct profile *profile)
+{
+    int error = member->told ? 0 : member_tell(members, member, false, profile);
+    member->told = !error;
+    return error;
 }
 
 /* ---- ticks ---- */
@@ -247,12 +207,12 @@ static uint64_t event_cpu_ns(const struct tick_event *tick)
 static int tick_add(struct members *members, struct member *member, struct tick_event *tick,
                     struct profile *profile)
 {
-    int error = member->told ? 0 : member_tell(members, member, tick->time_ns, profile);
+    int error = member_tell_begin(members, member, profile);
     if (error)
         return error;
-    member->told = true;
     tick->time_ns -= members->start_ns;
-    member->cpu_ns += event_cpu_ns(tick);
+    member->told_ns += event_cpu_ns(tick);
+    member_learn_cpu(member, member->cpu_ns);
     if (tick->rss_bytes)
         member->rss_bytes = tick->rss_bytes;
     if (tick->rss_bytes > member->peak_rss_bytes)
@@ -262,54 +222,160 @@ static int tick_add(struct members *members, struct member *member, struct tick_
     return profile_add_tick(profile, tick);
 }
 
-/* The target is gone or has become another program: what is known of it is told, then it is let go.
- */
+/* CPU time without a stack: of what is no Python, or of an interpreter that only begins. */
+static int untold_tell(struct members *members, struct member *member, uint64_t now_ns,
+                       struct profile *profile)
+{
+    struct sample_event sample = {
+        .tid = member->pid,
+        .is_main = true,
+        .native_ns = member_untold_ns(member),
+    };
+    struct tick_event tick = {
+        .time_ns = now_ns,
+        .pid = member->pid,
+        .samples = &sample,
+        .sample_count = 1,
+    };
+    return sample.native_ns ? tick_add(members, member, &tick, profile) : 0;
+}
+
+/* What is known of its program and not yet told is told, then that is let go. */
 static int member_let_go(struct members *members, struct member *member, uint64_t now_ns,
                          struct profile *profile)
 {
     struct tick_event tick;
-    int error = target_flush(member->target, now_ns, &tick);
-    if (!error)
+    int error = 0;
+    if (member->target && !target_flush(member->target, now_ns, member_untold_ns(member), &tick))
         error = tick_add(members, member, &tick, profile);
     member_close(members, member);
+    return error ? error : untold_tell(members, member, now_ns, profile);
+}
+
+int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t now_ns,
+                 struct profile *profile)
+{
+    struct member *member = member_find(members, pid);
+    if (!member)
+        return 0;
+    member_learn_cpu(member, cpu_ns);
+    int error = member_let_go(members, member, now_ns, profile);
+    member_begin(member, now_ns);
+    return error;
+}
+
+/*
+ * A look found the process gone, or another program in it. As long as the number stands for it the
+ * account is exact; else whoever waited for it knows, and its end is told of soon.
+ */
+static int member_lost(struct members *members, struct member *member, uint64_t now_ns,
+                       struct profile *profile)
+{
+    uint64_t cpu_ns;
+    if (cpu_clock_read(member->pid, &cpu_ns) < 0)
+        return 0;
+    member_learn_cpu(member, cpu_ns);
     member->next_try_ns = now_ns;
+    return member_let_go(members, member, now_ns, profile);
+}
+
+static int member_tick(struct members *members, struct member *member, uint64_t now_ns,
+                       struct profile *profile)
+{
+    struct judging judging = { profile, member->pid };
+    const struct idle_judge judge = { &judging, stack_takes_idle };
+    struct tick_event tick;
+    int error = target_tick(member->target, now_ns, &judge, &tick);
+    if (!error && member->begins)
+        error = untold_tell(members, member, now_ns, profile);
+    if (!error) {
+        member->begins = false;
+        return tick_add(members, member, &tick, profile);
+    }
+    if (error == -ENOMEM || error == -EAGAIN)
+        return error == -ENOMEM ? error : 0;
+    return member_lost(members, member, now_ns, profile);
+}
+
+/* The profile keeps what there is to know of those that ended. */
+static int member_finish(struct members *members, struct member *member, struct profile *profile)
+{
+    int error = member_let_go(members, member, member->ended_ns, profile);
+    if (!error)
+        error = member_tell_begin(members, member, profile);
+    return error ? error : member_tell(members, member, true, profile);
+}
+
+/*
+ * When several ended at once, their parent's account does not say whose was what (family_watch.h):
+ * what looks have met of one was not another's.
+ */
+static void siblings_settle(struct members *members, const struct member *member)
+{
+    uint64_t excess_ns = member->excess_ns;
+    for (size_t i = 0; i < members->count && excess_ns; i++) {
+        struct member *other = members->list[i];
+        if (!other->ended || other == member || other->ppid != member->ppid)
+            continue;
+        uint64_t untold_ns = member_untold_ns(other);
+        uint64_t part_ns = untold_ns < excess_ns ? untold_ns : excess_ns;
+        other->cpu_ns -= part_ns;
+        excess_ns -= part_ns;
+    }
+}
+
+static int ended_finish(struct members *members, struct profile *profile)
+{
+    size_t kept = 0;
+    int error = 0;
+    for (size_t i = 0; i < members->count; i++)
+        if (members->list[i]->ended)
+            siblings_settle(members, members->list[i]);
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *member = members->list[i];
+        if (member->ended && !error)
+            error = member_finish(members, member, profile);
+        if (member->ended && !error)
+            free(member);
+        else
+            members->list[kept++] = member;
+    }
+    members->count = kept;
     return error;
 }
 
 int members_tick(struct members *members, uint64_t now_ns, struct profile *profile)
 {
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = members->list[i];
-        struct judging judging = { profile, member->pid };
-        const struct idle_judge judge = { &judging, stack_takes_idle };
-        struct tick_event tick;
-        if (!member->target)
-            continue;
-        int error = member->ended ? -ESRCH : target_tick(member->target, now_ns, &judge, &tick);
-        if (!error)
-            error = tick_add(members, member, &tick, profile);
-        if (error == -ENOMEM)
-            return error;
-        if (error && error != -EAGAIN && member_let_go(members, member, now_ns, profile))
-            return -ENOMEM;
-    }
-    return 0;
+    int error = ended_finish(members, profile);
+    for (size_t i = 0; i < members->count && !error; i++)
+        if (members->list[i]->target)
+            error = member_tick(members, members->list[i], now_ns, profile);
+    return error;
 }
 
-int members_tell(struct members *members, uint64_t now_ns, struct profile *profile)
+static int living_tell(struct members *members, struct member *member, uint64_t now_ns, bool last,
+                       struct profile *profile)
 {
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = members->list[i];
-        struct tick_event tick;
-        int error = 0;
-        if (member->target && !target_flush(member->target, now_ns, &tick))
-            error = tick_add(members, member, &tick, profile);
-        if (!error)
-            error = member_tell(members, member, now_ns, profile);
-        if (error)
-            return error;
-    }
-    return 0;
+    struct tick_event tick;
+    uint64_t cpu_ns;
+    if (cpu_clock_read(member->pid, &cpu_ns) == 0)
+        member_learn_cpu(member, cpu_ns);
+    int error = 0;
+    if (last || !member->target)
+        error = member_let_go(members, member, now_ns, profile);
+    else if (!target_flush(member->target, now_ns, 0, &tick))
+        error = tick_add(members, member, &tick, profile);
+    if (!error)
+        error = member_tell_begin(members, member, profile);
+    return error ? error : member_tell(members, member, false, profile);
+}
+
+int members_tell(struct members *members, uint64_t now_ns, bool last, struct profile *profile)
+{
+    int error = ended_finish(members, profile);
+    for (size_t i = 0; i < members->count && !error; i++)
+        error = living_tell(members, members->list[i], now_ns, last, profile);
+    return error;
 }
 
 void members_look(const struct members *members, struct members_glance *ret)

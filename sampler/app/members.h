@@ -17,18 +17,31 @@ int members_new(const struct stack_options *options, struct sources *sources, ui
                 struct members **ret);
 void members_free(struct members *members);
 
-/* The same pid again is another program in it (exec). */
-int members_join(struct members *members, pid_t pid, pid_t ppid, uint64_t now_ns);
-void members_end(struct members *members, pid_t pid, int exit_status, uint64_t now_ns);
+/*
+ * `cpu_ns` is the kernel's account of the process at that moment; of one that is `born` all of it
+ * is ours to tell, of another what it uses from now on.
+ */
+int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint64_t cpu_ns,
+                 uint64_t now_ns);
+
+/* It became another program. 0 or -ENOMEM. */
+int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t now_ns,
+                 struct profile *profile);
+void members_end(struct members *members, pid_t pid, int exit_status, uint64_t cpu_ns,
+                 uint64_t now_ns);
 
 /* Opens what is due. Returns how many members were opened so far; `why` keeps the last refusal. */
 size_t members_open_due(struct members *members, uint64_t now_ns, struct failure *why);
 
+/* When that has something to do; UINT64_MAX: nothing. */
+uint64_t members_deadline_ns(const struct members *members);
+
 /* Looks at every member and adds what it saw to the profile. 0 or -ENOMEM. */
 int members_tick(struct members *members, uint64_t now_ns, struct profile *profile);
 
-/* What is still untold, and every member as it stands, goes into the profile. 0 or -ENOMEM. */
-int members_tell(struct members *members, uint64_t now_ns, struct profile *profile);
+/* What is still untold, and every member as it stands, goes into the profile; at the `last` time
+ * also what the living used since they were looked at. 0 or -ENOMEM. */
+int members_tell(struct members *members, uint64_t now_ns, bool last, struct profile *profile);
 
 struct members_glance {
     size_t alive;  /* members that have not ended */

@@ -185,10 +185,14 @@ static int family_follow(struct run *run, uint64_t now_ns)
     struct family_event event;
     while (family_watch_next(run->family, now_ns, &event) > 0) {
         int error = 0;
+        bool born = event.forked || (run->launch && event.pid == launch_pid(run->launch));
         if (event.change == FAMILY_ENDED)
-            members_end(run->members, event.pid, event.exit_status, now_ns);
+            members_end(run->members, event.pid, event.exit_status, event.cpu_ns, now_ns);
+        else if (event.change == FAMILY_EXECED)
+            error = members_exec(run->members, event.pid, event.cpu_ns, now_ns, run->profile);
         else
-            error = members_join(run->members, event.pid, event.ppid, now_ns);
+            error =
+                members_join(run->members, event.pid, event.ppid, born, event.cpu_ns, now_ns);
         if (error)
             return error;
     }
@@ -210,9 +214,11 @@ static void signals_follow(struct run *run)
 
 static void end_check(struct run *run, uint64_t now_ns)
 {
-    if (run->launch && !run->program_ended && launch_reap(run->launch, &run->end) > 0) {
-        run->program_ended = true;
-        members_end(run->members, launch_pid(run->launch), run->end.exit_status, now_ns);
+    if (run->launch && !run->program_ended && launch_has_ended(run->launch)) {
+        family_follow(run, now_ns); /* as long as it can be asked what its children used */
+        run->program_ended = launch_reap(run->launch, &run->end) > 0;
+        members_end(run->members, launch_pid(run->launch), run->end.exit_status, run->end.cpu_ns,
+                    now_ns);
     }
     run->finished = run->finished || run->program_ended || family_watch_count(run->family) == 0 ||
                     (run->options->duration_s > 0 &&
@@ -257,12 +263,15 @@ static void heartbeat_show(struct run *run, uint64_t now_ns)
 static void wait_for_work(struct run *run, uint64_t now_ns)
 {
     uint64_t until_ns = run->clock.next_ns, family_ns = family_watch_deadline_ns(run->family);
+    uint64_t members_ns = members_deadline_ns(run->members);
     struct pollfd fds[] = {
         { .fd = run->signals.fd, .events = POLLIN },
         { .fd = family_watch_fd(run->family), .events = POLLIN },
     };
     if (family_ns < until_ns)
         until_ns = family_ns;
+    if (members_ns < until_ns)
+        until_ns = members_ns;
     uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     const struct timespec wait = { (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
     ppoll(fds, sizeof fds / sizeof *fds, &wait, NULL);
@@ -359,7 +368,7 @@ static int profile_write(struct run *run, bool last, struct failure *why)
 {
     struct report *report = NULL;
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    int error = members_tell(run->members, now_ns, run->profile);
+    int error = members_tell(run->members, now_ns, last, run->profile);
     if (!error)
         error = sampling_tell(run, now_ns);
     if (!error)

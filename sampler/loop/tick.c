@@ -344,8 +344,25 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
     return target->count || wall_ns ? 0 : -EAGAIN;
 }
 
-int target_flush(struct target *target, uint64_t now_ns, struct tick_event *ret)
+/* The thread that ran at its last look; else the main thread. NULL: none was seen. */
+static struct account *last_runner_find(struct target *target)
 {
+    struct account *found = NULL;
+    for (size_t i = 0; i < target->count; i++) {
+        struct account *account = &target->accounts[i];
+        if (!account->has_stack)
+            continue;
+        if (account->state == THREAD_RUNNING)
+            return account;
+        if (!found || account->tid == target->process->pid)
+            found = account;
+    }
+    return found;
+}
+
+int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns, struct tick_event *ret)
+{
+    uint64_t pending_ns = 0;
     target->sample_count = 0;
     for (size_t i = 0; i < target->count; i++) {
         struct account *account = &target->accounts[i];
@@ -354,7 +371,14 @@ int target_flush(struct target *target, uint64_t now_ns, struct tick_event *ret)
         struct sample_event *sample = sample_add(target, i);
         sample->samples = 0;
         sample->kernel_ns = account->pending_ns; /* waking up and going to sleep again */
+        pending_ns += account->pending_ns;
         account->pending_ns = 0;
+    }
+    struct account *runner = last_runner_find(target);
+    if (runner && untold_ns > pending_ns) {
+        struct sample_event *sample = sample_add(target, (size_t)(runner - target->accounts));
+        sample->samples = 0;
+        cpu_share_out(runner, untold_ns - pending_ns, sample);
     }
     *ret = (struct tick_event){
         .time_ns = now_ns,

@@ -27,8 +27,13 @@ void target_close(struct target *target);
 int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge *judge,
                 struct tick_event *ret);
 
-/* CPU time that was charged to threads but not yet told of, at the end: as one more tick. */
-int target_flush(struct target *target, uint64_t now_ns, struct tick_event *ret);
+/*
+ * CPU time that was charged to threads but not yet told of, at the end: as one more tick. Of
+ * `untold_ns`, by the account of the whole process, what no look has met goes to where the process
+ * ran at the last one.
+ */
+int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns,
+                 struct tick_event *ret);
 
 struct stack_reader *target_reader(struct target *target);
 pid_t target_pid(const struct target *target);

@@ -181,10 +181,29 @@ int member_exit_status(const struct member *member)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-uint64_t member_final_cpu(struct member *member, struct member *parent)
+static uint64_t below_ns_of(const struct member *member)
+{
+    return member->children_before_ns + member->children_told_ns;
+}
+
+/* Of those whose end is not told yet though their parent has waited for them: as last read. */
+static uint64_t siblings_gone_ns(const struct members *members, const struct member *member)
+{
+    uint64_t sum_ns = 0, ignored;
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *other = &members->list[i];
+        if (other->ppid == member->ppid && other != member && !other->ended &&
+            cpu_clock_read(other->pid, &ignored) < 0)
+            sum_ns += other->cpu_ns + below_ns_of(other);
+    }
+    return sum_ns;
+}
+
+uint64_t member_final_cpu(const struct members *members, struct member *member)
 {
     struct proc_stat stat;
-    uint64_t below_ns = member->children_before_ns + member->children_told_ns;
+    struct member *parent = members_find(members, member->ppid);
+    uint64_t below_ns = below_ns_of(member);
     bool tells = member->pidfd >= 0 && cpu_clock_read(member->pid, &member->cpu_ns) == 0;
     if (!parent)
         return member->cpu_ns;
@@ -192,6 +211,8 @@ uint64_t member_final_cpu(struct member *member, struct member *parent)
         stat.start_time == parent->start_time) {
         uint64_t account_ns = ticks_ns(stat.children_ticks);
         uint64_t known_ns = parent->children_before_ns + parent->children_told_ns + below_ns;
+        if (account_ns > known_ns + member->cpu_ns)
+            known_ns += siblings_gone_ns(members, member);
         if (account_ns > known_ns + member->cpu_ns)
             member->cpu_ns = account_ns - known_ns;
     }

@@ -54,7 +54,7 @@ int member_exit_status(const struct member *member);
 
 /*
  * Of one that ended. Nobody has waited for it yet: it still tells. Otherwise its parent's account
- * (NULL: not a member) of such children has grown by what it cost, and what else came in since is
- * in doubt its, too.
+ * of such children, where the parent is a member, has grown by what it cost; what else came in
+ * since and is nobody else's is in doubt its, too.
  */
-uint64_t member_final_cpu(struct member *member, struct member *parent);
+uint64_t member_final_cpu(const struct members *members, struct member *member);

@@ -110,11 +110,10 @@ static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
 
 static void member_end(struct family_watch *watch, struct member *member)
 {
-    struct member *parent = member_find_alive(watch, member->ppid);
     event_add(watch, (struct family_event){ .change = FAMILY_ENDED,
                                             .pid = member->pid,
                                             .exit_status = member_exit_status(member),
-                                            .cpu_ns = member_final_cpu(member, parent) });
+                                            .cpu_ns = member_final_cpu(&watch->members, member) });
     if (member->pidfd >= 0)
         epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, member->pidfd, NULL);
     cleanup_close(&member->pidfd);

@@ -198,15 +198,22 @@ static uint64_t timeval_ns(struct timeval time)
  * (wait_task_stopped in Linux's kernel/exit.c), and those belong to whoever paused the thread. An
  * ended child keeps its clock until then.
  */
+bool launch_has_ended(const struct launch *launch)
+{
+    siginfo_t info = { 0 };
+    return launch->ended ||
+           (waitid(P_PID, (id_t)launch->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+             info.si_code == CLD_DUMPED));
+}
+
 int launch_reap(struct launch *launch, struct launch_end *ret)
 {
     siginfo_t info = { 0 };
     struct rusage usage;
+    if (!launch_has_ended(launch))
+        return 0;
     if (!launch->ended) {
-        if (waitid(P_PID, (id_t)launch->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
-            (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
-             info.si_code != CLD_DUMPED))
-            return 0;
         cpu_clock_read(launch->pid, &launch->end.cpu_ns);
         if (syscall(SYS_waitid, P_PID, launch->pid, &info, WEXITED | WNOHANG, &usage) == 0)
             launch->end.tree_cpu_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);

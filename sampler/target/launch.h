@@ -32,6 +32,9 @@ pid_t launch_pid(const struct launch *launch);
 /* 125, 126 or 127, as a shell would say it. */
 int launch_failed_status(int error);
 
+/* It has, whether that was taken or not: until then the kernel tells of it and its children. */
+bool launch_has_ended(const struct launch *launch);
+
 /* Takes the child's end and no stop of a traced thread: 1, again at every later call; 0 while it
  * lives. */
 int launch_reap(struct launch *launch, struct launch_end *ret);
