@@ -191,8 +191,7 @@ static int family_follow(struct run *run, uint64_t now_ns)
         else if (event.change == FAMILY_EXECED)
             error = members_exec(run->members, event.pid, event.cpu_ns, now_ns, run->profile);
         else
-            error =
-                members_join(run->members, event.pid, event.ppid, born, event.cpu_ns, now_ns);
+            error = members_join(run->members, event.pid, event.ppid, born, event.cpu_ns, now_ns);
         if (error)
             return error;
     }
