@@ -1,10 +1,7 @@
 # Foreign libraries, each as one target to link. Found on the system; none of their source is in
 # this tree.
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
-pkg_check_modules(DW REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
-pkg_check_modules(UNWIND REQUIRED IMPORTED_TARGET libunwind-ptrace libunwind-generic)
 if(SCALENE_ATTACH_TESTS)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()
@@ -16,6 +13,7 @@ add_library(iberty INTERFACE)
 target_link_libraries(iberty INTERFACE ${IBERTY_LIBRARY})
 target_include_directories(iberty SYSTEM INTERFACE ${IBERTY_INCLUDE})
 
+include(native_libraries)
 include(pinned_source)
 include(yyjson)
 include(tree_sitter)

@@ -155,27 +155,26 @@ static bool names_fetch(const struct code_cache *cache, struct view *view, struc
 }
 
 /* Is it the same object now as the one whose head and names were read before? Asked of the memory
- * itself. */
+ * itself, in one read. */
 static bool identity_stands(const struct code_cache *cache, struct page_cache *pages,
                             remote_addr address, const uint8_t *head,
                             const uint8_t (*names)[NAME_BYTES])
 {
     const struct py_layout *layout = cache->layout;
-    struct remote *source = page_cache_remote(pages);
     const remote_addr objects[2] = { head_word(layout, head, layout->code.name),
                                      head_word(layout, head, layout->code.filename) };
-    uint8_t head_now[IDENTITY_BYTES], name_now[NAME_BYTES];
-    page_cache_forget(pages);
-    if (remote_read(source, address + offset_of(layout->code.argcount), head_now,
-                    identity_size(layout)) ||
-        memcmp(head_now, head, identity_size(layout)) != 0)
-        return false;
+    uint8_t head_now[IDENTITY_BYTES], names_now[2][NAME_BYTES] = { 0 };
+    struct remote_piece pieces[3] = { { address + offset_of(layout->code.argcount), head_now,
+                                        identity_size(layout) } };
+    size_t count = 1;
     for (unsigned i = 0; i < 2 && !offset_present(layout->code.version); i++)
-        if (objects[i] && (remote_read(source, objects[i] + offset_of(layout->unicode.length),
-                                       name_now, NAME_BYTES) ||
-                           memcmp(name_now, names[i], NAME_BYTES) != 0))
-            return false;
-    return true;
+        if (objects[i])
+            pieces[count++] = (struct remote_piece){
+                objects[i] + offset_of(layout->unicode.length), names_now[i], NAME_BYTES
+            };
+    return remote_read_all(page_cache_source(pages), pieces, count) == 0 &&
+           memcmp(head_now, head, identity_size(layout)) == 0 &&
+           memcmp(names_now, names, sizeof names_now) == 0;
 }
 
 /* ---- reading one for the first time ---- */
@@ -333,6 +332,25 @@ static bool entry_is_current(const struct code_cache *cache, struct view *view,
            memcmp(entry->names, names, sizeof names) == 0;
 }
 
+/* Brings the pages in which all that belongs to it begins, in one read. */
+static void parts_fetch(const struct py_layout *layout, struct remote *source, remote_addr address,
+                        const uint8_t *head)
+{
+    const struct py_offset fields[] = { layout->code.name, layout->code.filename,
+                                        layout->code.line_table, layout->code.qualname,
+                                        layout->code.bytecode };
+    uint8_t first;
+    struct remote_piece pieces[sizeof fields / sizeof *fields + 1] = { { address, &first, 1 } };
+    size_t count = 1;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        size_t at = offset_of(fields[i]) - offset_of(layout->code.argcount);
+        if (offset_present(fields[i]) && at < identity_size(layout))
+            pieces[count++] =
+                (struct remote_piece){ head_word(layout, head, fields[i]), &first, 1 };
+    }
+    source->read_pieces(source, pieces, count, NULL); /* what cannot be read shows later */
+}
+
 /*
  * A new entry. The thread may be running, even where the caller hoped that it is not: what is read
  * here is of one object only if that was there before and is there afterwards. Pages that were kept
@@ -341,6 +359,7 @@ static bool entry_is_current(const struct code_cache *cache, struct view *view,
 static int entry_add(struct code_cache *cache, struct view *view, struct page_cache *pages,
                      remote_addr address, const uint8_t *head)
 {
+    const struct py_layout *layout = cache->layout;
     struct remote *source = page_cache_remote(pages);
     CLEANUP(entry_freep) struct code_entry *entry = NULL;
     uint8_t names[2][NAME_BYTES] = { 0 };
@@ -350,6 +369,7 @@ static int entry_add(struct code_cache *cache, struct view *view, struct page_ca
     if (!names_fetch(cache, view, source, head, names))
         return -EFAULT;
     page_cache_forget(pages);
+    parts_fetch(layout, source, address, head);
     error = entry_read(cache, source, address, head, &entry);
     if (!error && !identity_stands(cache, pages, address, head, names))
         error = -EAGAIN;

@@ -15,4 +15,7 @@ void page_cache_free(struct page_cache *cache);
 /* Borrowed; reads through the cache. */
 struct remote *page_cache_remote(struct page_cache *cache);
 
+/* What it stands over, for reads that must see the memory of this moment. */
+struct remote *page_cache_source(struct page_cache *cache);
+
 void page_cache_forget(struct page_cache *cache);
