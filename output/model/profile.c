@@ -81,6 +81,10 @@ static int argv_set(struct profile *profile, struct process_tally *process, cons
 
 int profile_add_process(struct profile *profile, const struct process_event *event)
 {
+    struct profile_tap *tap = profile->settings.tap;
+    int error = tap ? tap->process(tap, event) : 0;
+    if (error)
+        return error;
     int64_t number = process_find(profile, event->pid, event->end_s == 0);
     if (number < 0)
         return (int)number;
@@ -102,9 +106,15 @@ int profile_add_process(struct profile *profile, const struct process_event *eve
 
 int profile_set_sampling(struct profile *profile, const struct sampling_event *sampling)
 {
+    struct profile_tap *tap = profile->settings.tap;
     profile->sampling = *sampling;
     profile->has_sampling = true;
-    return 0;
+    return tap ? tap->sampling(tap, sampling) : 0;
+}
+
+void profile_mute(struct profile *profile, bool muted)
+{
+    profile->is_muted = muted;
 }
 
 int profile_add_note(struct profile *profile, const char *note)

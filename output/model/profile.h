@@ -9,6 +9,13 @@
 #include "sampler/base/error.h"
 #include "sampler/base/event.h"
 
+/* Told of each event before it is counted: a recording. What is not 0 ends the adding. */
+struct profile_tap {
+    int (*process)(struct profile_tap *self, const struct process_event *process);
+    int (*tick)(struct profile_tap *self, const struct tick_event *tick);
+    int (*sampling)(struct profile_tap *self, const struct sampling_event *sampling);
+};
+
 /* Everything is borrowed for the profile's life. Lists end with NULL and may be NULL. */
 struct profile_settings {
     const char *profiler_version;
@@ -27,6 +34,7 @@ struct profile_settings {
     int64_t malloc_threshold;
     int cpu_count;                 /* that the target may use */
     struct source_reader *sources; /* NULL: no source text */
+    struct profile_tap *tap;       /* NULL: nobody listens */
 };
 
 struct profile;
@@ -39,6 +47,12 @@ void profile_free(struct profile *profile);
 int profile_add_process(struct profile *profile, const struct process_event *process);
 int profile_add_tick(struct profile *profile, const struct tick_event *tick);
 int profile_set_sampling(struct profile *profile, const struct sampling_event *sampling);
+
+/*
+ * While it is muted, ticks are neither counted nor told to the tap: their time is nobody's.
+ * Processes are.
+ */
+void profile_mute(struct profile *profile, bool muted);
 
 /* One sentence about what is missing or uncertain; the same one twice is kept once. */
 int profile_add_note(struct profile *profile, const char *note);

@@ -60,7 +60,7 @@ struct profile {
     uint64_t python_ns, native_ns, kernel_ns, idle_ns, wait_ns[WAIT_KINDS];
     double squares; /* of all that is in the base, in seconds */
     uint64_t first_ns, last_ns;
-    bool has_ticks, has_sampling;
+    bool has_ticks, has_sampling, is_muted;
     struct sampling_event sampling;
     const char **notes;
     size_t note_count, note_room;

@@ -423,6 +423,12 @@ static double find_utilization(const struct profile *profile, const struct tick_
 
 int profile_add_tick(struct profile *profile, const struct tick_event *tick)
 {
+    struct profile_tap *tap = profile->settings.tap;
+    if (profile->is_muted)
+        return 0;
+    int error = tap ? tap->tick(tap, tick) : 0;
+    if (error)
+        return error;
     int64_t number = process_find(profile, tick->pid, false);
     if (number < 0)
         return (int)number;
@@ -434,7 +440,6 @@ int profile_add_tick(struct profile *profile, const struct tick_event *tick)
     if (tick->rss_bytes > profile->processes[process].peak_rss_bytes)
         profile->processes[process].peak_rss_bytes = tick->rss_bytes;
     double utilization = find_utilization(profile, tick);
-    int error = 0;
     for (size_t i = 0; i < tick->sample_count && !error; i++)
         error = sample_add(profile, tick, process, &tick->samples[i], utilization);
     if (!error && tick->idle_ns && !profile->settings.virtual_time)

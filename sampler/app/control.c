@@ -32,7 +32,7 @@ struct answer {
 
 static const char *const names[CONTROL_VERBS] = {
     [CONTROL_ON] = "on",     [CONTROL_OFF] = "off",       [CONTROL_FLUSH] = "flush",
-    [CONTROL_STOP] = "stop", [CONTROL_STATUS] = "status",
+    [CONTROL_STOP] = "stop", [CONTROL_STATUS] = "status", [CONTROL_STATUS_JSON] = "status --json",
 };
 
 const char *control_verb_name(enum control_verb verb)

@@ -15,12 +15,13 @@ enum control_verb {
     CONTROL_FLUSH,
     CONTROL_STOP,
     CONTROL_STATUS,
+    CONTROL_STATUS_JSON,
     CONTROL_VERBS,
 };
 
 enum { CONTROL_ANSWER_SIZE = 16384 };
 
-/* "on", "off", … */
+/* "on", "off", …: the word on the wire. */
 const char *control_verb_name(enum control_verb verb);
 
 /* ---- the profiler's side ---- */

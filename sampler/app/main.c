@@ -1,6 +1,7 @@
 /* The composition root: words in, one verb run, one sentence when it fails, and the exit status. */
 #include "sampler/app/dump.h"
 #include "sampler/app/profile_run.h"
+#include "sampler/app/steering.h"
 #include "sampler/app/view.h"
 
 #include <stdio.h>
@@ -16,15 +17,31 @@ static int usage_error(const char *text)
 /* Why the words do not make a whole; NULL when they do. */
 static const char *words_missing(const struct options *options)
 {
-    bool needs_pid = options->verb == VERB_DUMP || options->verb == VERB_ATTACH;
-    if (needs_pid && !options->pids.count)
+    bool takes_one = options->verb == VERB_DUMP || verb_steers(options->verb);
+    if ((takes_one || options->verb == VERB_ATTACH) && !options->pids.count)
         return "which process? Name it with --pid N";
-    if (options->verb == VERB_DUMP && options->pids.count > 1)
-        return "dump takes one --pid";
+    if (takes_one && options->pids.count > 1)
+        return "name one process only: this takes a single --pid";
+    if (options->on && options->off)
+        return "--on and --off exclude each other";
     if ((options->verb == VERB_RUN || options->verb == VERB_LAUNCH) &&
         (!options->words || !options->words[0]))
         return "which program? Its name comes behind the options";
     return NULL;
+}
+
+/* Whether to steer or to begin is not told apart by --on and --off, but by who profiles it now. */
+static int profiler_run(const struct options *options, int *ret_status, struct failure *why)
+{
+    if (steering_is_meant(options)) {
+        int error = steering_run(options, why);
+        if (error != -ENOENT) {
+            *ret_status = error ? EXIT_OURS : EXIT_FINE;
+            return error;
+        }
+        *why = (struct failure){ .text = "" };
+    }
+    return profile_run(options, SCALENE_ATTACH_VERSION, ret_status, why);
 }
 
 static int verb_run(const struct options *options, int *ret_status, struct failure *why)
@@ -36,14 +53,17 @@ static int verb_run(const struct options *options, int *ret_status, struct failu
         .cpu_percent_threshold = 1,
         .malloc_threshold = 100,
     };
-    switch (options->verb) {
-    case VERB_DUMP:
-        return dump_run(options, why);
-    case VERB_VIEW:
-        return view_run(&view, why);
-    default:
-        return profile_run(options, SCALENE_ATTACH_VERSION, ret_status, why);
-    }
+    int error = 0;
+    if (options->verb == VERB_DUMP)
+        error = dump_run(options, why);
+    else if (options->verb == VERB_VIEW)
+        error = view_run(&view, why);
+    else if (verb_steers(options->verb))
+        error = steering_run(options, why);
+    else
+        return profiler_run(options, ret_status, why);
+    *ret_status = error ? EXIT_OURS : EXIT_FINE;
+    return error;
 }
 
 int main(int argc, char **argv)
@@ -67,10 +87,7 @@ int main(int argc, char **argv)
     }
     if (words_missing(&options))
         return usage_error(words_missing(&options));
-    int error = verb_run(&options, &status, &why);
-    if (!error)
-        return options.verb == VERB_DUMP || options.verb == VERB_VIEW ? EXIT_FINE : status;
-    if (*why.text)
+    if (verb_run(&options, &status, &why) && *why.text)
         fprintf(stderr, "scalene-attach: %s\n", why.text);
     return status;
 }

@@ -17,6 +17,8 @@ enum {
     RUN = 1 << VERB_RUN,
     PROFILE = 1 << VERB_ATTACH | 1 << VERB_LAUNCH | RUN,
     VIEW = 1 << VERB_VIEW,
+    STATUS = 1 << VERB_STATUS,
+    STEER = 1 << VERB_ON | 1 << VERB_OFF | 1 << VERB_FLUSH | 1 << VERB_STOP | STATUS,
     ALL = ~0,
 };
 
@@ -56,6 +58,11 @@ static const struct verb_row {
     [VERB_RUN] = { "run", "run [options] prog.py [args]", "start a Python program and profile it" },
     [VERB_VIEW] = { "view", "view [profile.json] --cli [-r]", "show a profile" },
     [VERB_DUMP] = { "dump", "dump --pid N [--native] [--json]", "the stacks of all threads, once" },
+    [VERB_ON] = { "on", "on --pid N", "tell the profiler of N to sample" },
+    [VERB_OFF] = { "off", "off --pid N", "tell it to rest until `on`" },
+    [VERB_FLUSH] = { "flush", "flush --pid N", "tell it to write the profile now and go on" },
+    [VERB_STOP] = { "stop", "stop --pid N", "tell it to write the profile and end" },
+    [VERB_STATUS] = { "status", "status --pid N [--json]", "tell it to say how it is doing" },
 };
 
 static const char *const method_names[] = { "symbol", "section", "cookie", "scan" };
@@ -304,7 +311,7 @@ static int words_take(int at, char *const *argv, struct options *options, struct
     if (options->verb == VERB_ATTACH)
         return failure_set(why, -EINVAL, "unknown command '%s'; the nearest is %s", word,
                            nearest_verb(word));
-    if (options->verb == VERB_DUMP)
+    if (options->verb == VERB_DUMP || verb_steers(options->verb))
         return failure_set(why, -EINVAL, "'%s' is one word too many", word);
     if (options->verb == VERB_LAUNCH && !*options->words)
         return failure_set(why, -EINVAL,

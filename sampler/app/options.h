@@ -8,7 +8,26 @@
 #include <sys/types.h>
 
 /* ATTACH and LAUNCH have no word of their own: --pid or a command tell. */
-enum verb { VERB_NONE, VERB_ATTACH, VERB_LAUNCH, VERB_RUN, VERB_VIEW, VERB_DUMP, VERB_COUNT };
+enum verb {
+    VERB_NONE,
+    VERB_ATTACH,
+    VERB_LAUNCH,
+    VERB_RUN,
+    VERB_VIEW,
+    VERB_DUMP,
+    VERB_ON,
+    VERB_OFF,
+    VERB_FLUSH,
+    VERB_STOP,
+    VERB_STATUS,
+    VERB_COUNT
+};
+
+/* The verbs that steer a running profiler. */
+static inline bool verb_steers(enum verb verb)
+{
+    return verb >= VERB_ON && verb <= VERB_STATUS;
+}
 
 enum { PIDS_MAX = 64 };
 
@@ -30,9 +49,10 @@ struct options {
         *words; /* the command of a launch, the program of run, the file of view; ends with NULL */
     struct pid_list pids;
     const char *output, *format, *profile_only, *profile_exclude, *program_path, *python;
+    const char *record, *replay;
     double duration_s, rate_hz, interval_s, max_overhead, cpu_percent_threshold, profile_interval_s;
     bool nonblocking, native, native_stacks, stacks, subprocesses, profile_all, system_libraries;
-    bool virtual_time, quiet, cli, reduced, json, help, help_advanced, version;
+    bool virtual_time, on, off, quiet, cli, reduced, json, help, help_advanced, version;
     unsigned find;
 };
 

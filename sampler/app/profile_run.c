@@ -1,26 +1,15 @@
 #define _GNU_SOURCE /* ppoll */
 #include "sampler/app/profile_run.h"
 
-#include "output/cli/closing_words.h"
 #include "output/cli/heartbeat.h"
-#include "output/cli/profile_table.h"
 #include "output/cli/screen_width.h"
-#include "output/cli/style.h"
-#include "output/json/profile_json.h"
-#include "sampler/app/members.h"
-#include "sampler/app/program.h"
-#include "sampler/app/save.h"
-#include "sampler/app/sources.h"
-#include "sampler/app/view.h"
-#include "sampler/app/word_list.h"
+#include "sampler/app/run_control.h"
+#include "sampler/app/run_output.h"
+#include "sampler/app/run_sampling.h"
 #include "sampler/base/cleanup.h"
-#include "sampler/loop/clock.h"
-#include "sampler/target/family_watch.h"
-#include "sampler/target/launch.h"
 
 #include <poll.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 enum {
@@ -32,35 +21,11 @@ enum {
 /* The most of a core that we may use ourselves. */
 static const double OWN_CPU_SHARE = 0.10;
 
-struct run {
-    const struct options *options;
-    const char *version; /* ours */
-    struct profile_settings settings;
-    struct word_list only, exclude;
-    struct program program;
-    struct sources *sources;
-    struct profile *profile;
-    struct members *members;
-    struct family_watch *family;
-    struct signals signals;
-    struct launch *launch;
-    struct launch_end end;
-    struct tick_clock clock;
-    struct failure refusal; /* the last one while opening members */
-    uint64_t start_ns, heartbeat_ns, save_ns;
-    bool finished, program_ended, shows_heartbeat;
-};
-
-static uint64_t clock_ns(clockid_t clock)
+uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static double seconds(uint64_t ns)
-{
-    return 1e-9 * (double)ns;
 }
 
 /* ---- setting up ---- */
@@ -103,6 +68,7 @@ static int settings_fill(struct run *run)
         .malloc_threshold = 100,
         .cpu_count = (int)sysconf(_SC_NPROCESSORS_ONLN),
         .sources = sources_reader(run->sources),
+        .tap = run->recording ? recording_tap(run->recording) : NULL,
     };
     return 0;
 }
@@ -134,48 +100,80 @@ static int command_build(const struct options *options, char ***ret)
     return 0;
 }
 
-static int launch_program(struct run *run, int *ret_status, struct failure *why)
+static int command_learn(struct run *run, char ***ret_command, struct failure *why)
 {
-    AUTO_FREE char **command = NULL;
     char cwd[4096] = "";
     if (!run->options->words || !run->options->words[0])
         return failure_set(why, -EINVAL, "there is no program to run");
-    int error = command_build(run->options, &command);
+    int error = command_build(run->options, ret_command);
     if (error)
         return failure_set(why, error, "out of memory");
     if (!getcwd(cwd, sizeof cwd))
         cwd[0] = '\0';
-    program_learn(run, (const char *const *)command, cwd);
+    program_learn(run, (const char *const *)*ret_command, cwd);
+    return 0;
+}
+
+static int launch_program(struct run *run, int *ret_status, struct failure *why)
+{
+    AUTO_FREE char **command = NULL;
+    int error = command_learn(run, &command, why);
+    if (error)
+        return error;
     error = launch_start(command, &run->signals, &run->launch, why);
     if (error) {
         *ret_status = launch_failed_status(error);
         return error;
     }
-    return family_watch_add(run->family, launch_pid(run->launch));
+    error = run_control_open(run, launch_pid(run->launch), why);
+    return error ? error : family_watch_add(run->family, launch_pid(run->launch));
+}
+
+static void target_learn(struct run *run, pid_t pid)
+{
+    char cwd[4096] = "", link[64], words[4096];
+    const char *argv[WORD_LIST_MAX + 1] = { NULL };
+    snprintf(link, sizeof link, "/proc/%d/cwd", pid);
+    ssize_t length = readlink(link, cwd, sizeof cwd - 1);
+    cwd[length > 0 ? length : 0] = '\0';
+    process_read_arguments(pid, words, sizeof words, argv, WORD_LIST_MAX);
+    program_learn(run, argv, cwd);
+}
+
+static bool was_named_before(const struct pid_list *pids, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (pids->items[i] == pids->items[index])
+            return true;
+    return false;
+}
+
+static int attach_target(struct run *run, pid_t pid, struct failure *why)
+{
+    struct process *process = NULL;
+    int error = process_open(pid, &process, why); /* for its sentence, when it is refused */
+    if (error)
+        return error;
+    process_close(process);
+    error = run_control_open(run, pid, why);
+    if (error)
+        return error;
+    error = family_watch_add(run->family, pid);
+    if (error)
+        return failure_set(why, error, "process %d ended before it could be watched", pid);
+    return 0;
 }
 
 static int attach_targets(struct run *run, struct failure *why)
 {
-    for (size_t i = 0; i < run->options->pids.count; i++) {
-        pid_t pid = run->options->pids.items[i];
-        char cwd[4096] = "", link[64], words[4096];
-        const char *argv[WORD_LIST_MAX + 1] = { NULL };
-        struct process *process = NULL;
-        int error = process_open(pid, &process, why); /* for its sentence, when it is refused */
-        if (error)
-            return error;
-        process_close(process);
-        snprintf(link, sizeof link, "/proc/%d/cwd", pid);
-        ssize_t length = readlink(link, cwd, sizeof cwd - 1);
-        cwd[length > 0 ? length : 0] = '\0';
-        process_read_arguments(pid, words, sizeof words, argv, WORD_LIST_MAX);
-        if (i == 0)
-            program_learn(run, argv, cwd);
-        error = family_watch_add(run->family, pid);
-        if (error)
-            return failure_set(why, error, "process %d ended before it could be watched", pid);
-    }
-    return 0;
+    const struct pid_list *pids = &run->options->pids;
+    int error = 0;
+    for (size_t i = 0; i < pids->count && !error; i++)
+        if (!was_named_before(pids, i))
+            error = attach_target(run, pids->items[i], why);
+    if (!error)
+        target_learn(run, pids->items[0]);
+    return error;
 }
 
 /* ---- going on ---- */
@@ -220,20 +218,7 @@ static void end_check(struct run *run, uint64_t now_ns)
                     now_ns);
     }
     run->finished = run->finished || run->program_ended || family_watch_count(run->family) == 0 ||
-                    (run->options->duration_s > 0 &&
-                     seconds(now_ns - run->start_ns) >= run->options->duration_s);
-}
-
-static int tick(struct run *run)
-{
-    struct members_glance before, after;
-    uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    members_look(run->members, &before);
-    int error = members_tick(run->members, clock_ns(CLOCK_MONOTONIC), run->profile);
-    members_look(run->members, &after);
-    tick_clock_charge(&run->clock, after.counts.paused_ns - before.counts.paused_ns,
-                      clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns);
-    return error;
+                    now_ns >= run->end_ns;
 }
 
 static void heartbeat_show(struct run *run, uint64_t now_ns)
@@ -259,131 +244,43 @@ static void heartbeat_show(struct run *run, uint64_t now_ns)
     heartbeat_draw(stderr, &heartbeat, screen_width(stderr));
 }
 
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static uint64_t next_ns(const struct run *run)
+{
+    uint64_t until_ns = earlier(run_sample_deadline_ns(run), family_watch_deadline_ns(run->family));
+    until_ns = earlier(until_ns, earlier(run->end_ns, run->save_ns));
+    return run->shows_heartbeat ? earlier(until_ns, run->heartbeat_ns) : until_ns;
+}
+
 static void wait_for_work(struct run *run, uint64_t now_ns)
 {
-    uint64_t until_ns = run->clock.next_ns, family_ns = family_watch_deadline_ns(run->family);
-    uint64_t members_ns = members_deadline_ns(run->members);
-    struct pollfd fds[] = {
+    struct pollfd fds[2 + PIDS_MAX] = {
         { .fd = run->signals.fd, .events = POLLIN },
         { .fd = family_watch_fd(run->family), .events = POLLIN },
     };
-    if (family_ns < until_ns)
-        until_ns = family_ns;
-    if (members_ns < until_ns)
-        until_ns = members_ns;
-    uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+    size_t count = 2 + run_control_poll(run, fds + 2);
+    uint64_t until_ns = next_ns(run), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     const struct timespec wait = { (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
-    ppoll(fds, sizeof fds / sizeof *fds, &wait, NULL);
+    ppoll(fds, count, &wait, NULL);
 }
 
-/* ---- the profile as it stands ---- */
-
-static int sampling_tell(struct run *run, uint64_t now_ns)
+/* What cannot be written now may be at the end: no reason to lose the rest. */
+static void interim_write(struct run *run, uint64_t now_ns)
 {
-    struct members_glance members;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    members_look(run->members, &members);
-    const struct sampling_event event = {
-        .rate_hz = tick_clock_rate(&run->clock),
-        .elapsed_s = seconds(now_ns - run->start_ns),
-        .paused_s = seconds(members.counts.paused_ns),
-        .profiler_cpu_s = seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
-        .longest_pause_us = 1e-3 * (double)members.counts.longest_pause_ns,
-        .samples = members.samples,
-        .retried = members.counts.retried,
-        .dropped = members.counts.dropped,
-        .missed = run->clock.missed,
-        .pauses = members.counts.pauses,
-        .profiler_peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
-    };
-    return profile_set_sampling(run->profile, &event);
-}
-
-static bool wants_table(const struct options *options)
-{
-    return options->format && strcmp(options->format, "cli") == 0;
-}
-
-static int text_make(const struct run *run, const struct report *report, char **ret_text,
-                     size_t *ret_size)
-{
-    FILE *into = open_memstream(ret_text, ret_size);
-    if (!into)
-        return -ENOMEM;
-    const struct table_settings table = {
-        .width = screen_width(stderr),
-        .cpu_percent_threshold = run->options->cpu_percent_threshold,
-        .malloc_threshold = 100,
-    };
-    int error = wants_table(run->options) ? profile_table_write(into, report, &table)
-                                          : profile_json_write(report, into);
-    if (fclose(into))
-        error = -ENOMEM;
-    return error;
-}
-
-/* Where the words say it went, also when that was not where it should. */
-static int report_save(struct run *run, const struct report *report, bool last, struct failure *why)
-{
-    AUTO_FREE char *text = NULL;
-    size_t size = 0;
-    char path[SAVE_PATH_SIZE], saved[SAVE_PATH_SIZE];
-    const char *pattern = run->options->output ? run->options->output : VIEW_USUAL_FILE;
-    pid_t pid = run->launch ? launch_pid(run->launch) : run->options->pids.items[0];
-    int error = text_make(run, report, &text, &size);
-    if (!error)
-        error = save_path(pattern, pid, path, sizeof path);
-    if (error)
-        return failure_set(why, error, "the profile could not be written: %s", strerror(-error));
-    error = save_text(path, text, size, saved, why);
-    if (error)
-        return error;
-    if (why->code)
-        fprintf(stderr, "scalene-attach: %s; it went to %s\n", why->text, saved);
-    if (last && !run->options->quiet && wants_table(run->options))
-        closing_words_written(stderr, saved);
-    else if (last && !run->options->quiet)
-        closing_words_saved(stderr, saved, VIEW_USUAL_FILE);
-    return 0;
-}
-
-/* The table of a run that names no file: beside a launched program on standard error, else on
- * standard output. */
-static int table_print(const struct run *run, const struct report *report)
-{
-    FILE *out = run->launch ? stderr : stdout;
-    const struct table_settings settings = {
-        .width = screen_width(out),
-        .coloured = style_wanted(out),
-        .reduced = true,
-        .cpu_percent_threshold = run->options->cpu_percent_threshold,
-        .malloc_threshold = 100,
-    };
-    return profile_table_write(out, report, &settings);
-}
-
-static int profile_write(struct run *run, bool last, struct failure *why)
-{
-    struct report *report = NULL;
-    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    int error = members_tell(run->members, now_ns, last, run->profile);
-    if (!error)
-        error = sampling_tell(run, now_ns);
-    if (!error)
-        error = profile_report(run->profile, &report);
-    if (error)
-        return failure_set(why, error, "out of memory");
-    if (report->files.count) {
-        error = last && wants_table(run->options) && !run->options->output
-                    ? table_print(run, report)
-                    : report_save(run, report, last, why);
-    } else if (last) {
-        closing_words_nothing(stderr, report);
-        error = failure_set(why, -ENODATA, "%s", run->refusal.text);
+    char path[SAVE_PATH_SIZE];
+    struct failure why = { 0 };
+    if (now_ns < run->save_ns)
+        return;
+    int error = run_write(run, false, path, &why);
+    if (error && error != -ENODATA && !run->told_trouble) {
+        fprintf(stderr, "scalene-attach: %s\n", why.text);
+        run->told_trouble = true;
     }
-    report_free(report);
-    return error;
+    run->save_ns = clock_ns(CLOCK_MONOTONIC) + nanoseconds(run->options->profile_interval_s);
 }
 
 static int loop(struct run *run, struct failure *why)
@@ -393,26 +290,22 @@ static int loop(struct run *run, struct failure *why)
         int error = family_follow(run, now_ns);
         signals_follow(run);
         if (!error)
-            members_open_due(run->members, now_ns, &run->refusal);
-        if (!error && now_ns >= run->clock.next_ns) {
-            error = tick(run);
-            now_ns = clock_ns(CLOCK_MONOTONIC);
-            tick_clock_next(&run->clock, now_ns);
-        }
+            error = run_sample_due(run, now_ns);
+        if (!error)
+            error = run_control_follow(run);
         if (error)
             return failure_set(why, error, "out of memory");
+        now_ns = clock_ns(CLOCK_MONOTONIC);
         end_check(run, now_ns);
         heartbeat_show(run, now_ns);
-        if (run->options->profile_interval_s > 0 && now_ns >= run->save_ns) {
-            run->save_ns = now_ns + (uint64_t)(1e9 * run->options->profile_interval_s);
-            if (now_ns - run->start_ns > HEARTBEAT_NS && profile_write(run, false, why))
-                return why->code;
-        }
+        interim_write(run, now_ns);
         if (!run->finished)
             wait_for_work(run, clock_ns(CLOCK_MONOTONIC));
     }
     return 0;
 }
+
+/* ---- the whole ---- */
 
 static void run_done(struct run *run)
 {
@@ -422,7 +315,8 @@ static void run_done(struct run *run)
     members_free(run->members);
     if (run->family)
         family_watch_close(run->family);
-    sources_free(run->sources);
+    if (run->sources)
+        sources_free(run->sources);
     word_list_done(&run->only);
     word_list_done(&run->exclude);
 }
@@ -434,7 +328,10 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
         .native = options->native_stacks && !options->nonblocking,
         .nonblocking = options->nonblocking,
     };
-    int error = settings_fill(run);
+    int error = options->record ? recording_open(options->record, &run->recording, why) : 0;
+    if (error)
+        return error;
+    error = settings_fill(run);
     if (error)
         return failure_set(why, error, "out of memory");
     error = family_watch_open(options->subprocesses, FAMILY_EVENTS, &run->family, why);
@@ -447,6 +344,8 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
     error = profile_new(&run->settings, &run->profile);
     if (!error)
         error = members_new(&reading, run->sources, run->start_ns, &run->members);
+    if (!error)
+        profile_mute(run->profile, run->is_off);
     return error ? failure_set(why, error, "out of memory") : 0;
 }
 
@@ -462,30 +361,89 @@ static int program_wait(struct run *run)
     return run->launch ? run->end.exit_status : 0;
 }
 
+static int run_whole(struct run *run, int *ret_status, struct failure *why)
+{
+    char path[SAVE_PATH_SIZE];
+    int error = signals_open(&run->signals, why);
+    if (error)
+        return error;
+    error = run_open(run, ret_status, why);
+    if (!error)
+        error = loop(run, why);
+    if (!error)
+        error = run_write(run, true, path, why);
+    run_control_close(run, error, path, why);
+    struct failure incomplete;
+    if (recording_close(run->recording, &incomplete) && !error) {
+        *why = incomplete;
+        error = why->code;
+    }
+    int status = program_wait(run);
+    if (!error || (error == -ENODATA && run->launch && status))
+        *ret_status = status;
+    signals_close(&run->signals);
+    return error;
+}
+
+/* ---- a recorded run ---- */
+
+static void process_learn(void *context, const struct process_event *process)
+{
+    program_learn(context, process->argv, process->cwd ? process->cwd : "");
+}
+
+static int replay_learn(struct run *run, struct failure *why)
+{
+    AUTO_FREE char **command = NULL;
+    if (run->options->verb != VERB_ATTACH)
+        return command_learn(run, &command, why);
+    return recording_find_process(run->options->replay, run->options->pids.items[0], process_learn,
+                                  run, why);
+}
+
+static int run_replay(struct run *run, int *ret_status, struct failure *why)
+{
+    char path[SAVE_PATH_SIZE];
+    int error = settings_fill(run);
+    if (error)
+        return failure_set(why, error, "out of memory");
+    error = replay_learn(run, why);
+    if (error)
+        return error;
+    error = profile_new(&run->settings, &run->profile);
+    if (error)
+        return failure_set(why, error, "out of memory");
+    error = recording_replay(run->options->replay, run->profile, why);
+    if (!error)
+        error = run_write_told(run, true, path, why);
+    *ret_status = error ? STATUS_OURS : 0;
+    return error;
+}
+
+/* A moment after the start; with 0 it never comes. */
+static uint64_t moment_ns(const struct run *run, double after_s)
+{
+    return after_s > 0 ? run->start_ns + nanoseconds(after_s) : UINT64_MAX;
+}
+
 int profile_run(const struct options *options, const char *version, int *ret_status,
                 struct failure *why)
 {
     struct run run = { .options = options,
                        .version = version,
-                       .start_ns = clock_ns(CLOCK_MONOTONIC) };
+                       .start_ns = clock_ns(CLOCK_MONOTONIC),
+                       .is_off = options->off,
+                       .was_off = options->off,
+                       .was_on = !options->off };
     *ret_status = STATUS_OURS;
-    int error = signals_open(&run.signals, why);
-    if (error)
-        return error;
-    run.shows_heartbeat = !options->quiet && isatty(STDERR_FILENO);
+    run.end_ns = moment_ns(&run, options->duration_s);
+    run.save_ns = moment_ns(&run, options->profile_interval_s);
+    run.rest_ns = run.start_ns;
+    run.shows_heartbeat = !options->quiet && !options->replay && isatty(STDERR_FILENO);
     tick_clock_init(&run.clock, rate_wanted(options), options->max_overhead / 100, OWN_CPU_SHARE,
                     run.start_ns, run.start_ns);
-    error = run_open(&run, ret_status, why);
-    if (!error)
-        error = loop(&run, why);
-    if (run.shows_heartbeat)
-        heartbeat_erase(stderr);
-    if (!error)
-        error = profile_write(&run, true, why);
-    int status = run.launch ? program_wait(&run) : 0;
-    if (!error || (error == -ENODATA && run.launch && status))
-        *ret_status = status;
+    int error =
+        options->replay ? run_replay(&run, ret_status, why) : run_whole(&run, ret_status, why);
     run_done(&run);
-    signals_close(&run.signals);
     return error;
 }

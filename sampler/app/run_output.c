@@ -1,0 +1,174 @@
+#include "sampler/app/run_output.h"
+
+#include "output/cli/closing_words.h"
+#include "output/cli/heartbeat.h"
+#include "output/cli/profile_table.h"
+#include "output/cli/screen_width.h"
+#include "output/cli/style.h"
+#include "output/json/profile_json.h"
+#include "sampler/app/view.h"
+#include "sampler/base/cleanup.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+DEFINE_CLEANUP(struct report *, report_free)
+
+enum { MALLOC_THRESHOLD = 100 };
+
+void run_look(struct run *run, uint64_t now_ns, struct sampling_event *ret)
+{
+    struct members_glance members;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    members_look(run->members, &members);
+    *ret = (struct sampling_event){
+        .rate_hz = tick_clock_rate(&run->clock),
+        .elapsed_s = seconds(now_ns - run->start_ns),
+        .paused_s = seconds(members.counts.paused_ns),
+        .profiler_cpu_s = seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
+        .longest_pause_us = 1e-3 * (double)members.counts.longest_pause_ns,
+        .samples = members.samples,
+        .retried = members.counts.retried,
+        .dropped = members.counts.dropped,
+        .missed = run->clock.missed,
+        .pauses = members.counts.pauses,
+        .profiler_peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
+    };
+}
+
+static bool wants_table(const struct options *options)
+{
+    return options->format && strcmp(options->format, "cli") == 0;
+}
+
+static bool goes_to_terminal(const struct run *run)
+{
+    return wants_table(run->options) && !run->options->output;
+}
+
+int run_output_path(const struct run *run, char *into)
+{
+    const char *pattern = run->options->output ? run->options->output : VIEW_USUAL_FILE;
+    pid_t pid = run->launch ? launch_pid(run->launch) : run->options->pids.items[0];
+    return goes_to_terminal(run) ? -ENOENT : save_path(pattern, pid, into, SAVE_PATH_SIZE);
+}
+
+static int text_make(const struct run *run, const struct report *report, char **ret_text,
+                     size_t *ret_size)
+{
+    FILE *into = open_memstream(ret_text, ret_size);
+    if (!into)
+        return -ENOMEM;
+    const struct table_settings table = {
+        .width = screen_width(stderr),
+        .cpu_percent_threshold = run->options->cpu_percent_threshold,
+        .malloc_threshold = MALLOC_THRESHOLD,
+    };
+    int error = wants_table(run->options) ? profile_table_write(into, report, &table)
+                                          : profile_json_write(report, into);
+    if (fclose(into))
+        error = -ENOMEM;
+    return error;
+}
+
+static int report_save(const struct run *run, const struct report *report, char *ret_path,
+                       struct failure *why)
+{
+    AUTO_FREE char *text = NULL;
+    size_t size = 0;
+    char path[SAVE_PATH_SIZE];
+    int error = text_make(run, report, &text, &size);
+    if (!error)
+        error = run_output_path(run, path);
+    if (error)
+        return failure_set(why, error, "the profile could not be written: %s", strerror(-error));
+    return save_text(path, text, size, ret_path, why);
+}
+
+/* The table of a run that names no file: beside a launched program on standard error, else on
+ * standard output. */
+static int table_print(const struct run *run, const struct report *report)
+{
+    FILE *out = run->launch ? stderr : stdout;
+    const struct table_settings settings = {
+        .width = screen_width(out),
+        .coloured = style_wanted(out),
+        .reduced = true,
+        .cpu_percent_threshold = run->options->cpu_percent_threshold,
+        .malloc_threshold = MALLOC_THRESHOLD,
+    };
+    int error = profile_table_write(out, report, &settings);
+    fflush(out);
+    return error;
+}
+
+/* Where the words say it went, also when that was not where it should. */
+static void saving_tell(struct run *run, bool last, const char *path, const struct failure *why)
+{
+    if (why->code && (last || !run->told_trouble)) {
+        fprintf(stderr, "scalene-attach: %s; it went to %s\n", why->text, path);
+        run->told_trouble = true;
+    }
+    if (!last || run->options->quiet)
+        return;
+    if (wants_table(run->options))
+        closing_words_written(stderr, path);
+    else
+        closing_words_saved(stderr, path, VIEW_USUAL_FILE);
+}
+
+static int report_write(struct run *run, const struct report *report, bool last, char *ret_path,
+                        struct failure *why)
+{
+    if (run->shows_heartbeat)
+        heartbeat_erase(stderr);
+    if (!report->files.count) {
+        if (last)
+            closing_words_nothing(stderr, report);
+        return failure_set(why, -ENODATA, "%s", run->refusal.text);
+    }
+    *ret_path = '\0';
+    if (goes_to_terminal(run))
+        return table_print(run, report);
+    int error = report_save(run, report, ret_path, why);
+    if (!error)
+        saving_tell(run, last, ret_path, why);
+    return error;
+}
+
+int run_write_told(struct run *run, bool last, char *ret_path, struct failure *why)
+{
+    CLEANUP(report_freep) struct report *report = NULL;
+    if (profile_report(run->profile, &report))
+        return failure_set(why, -ENOMEM, "out of memory");
+    return report_write(run, report, last, ret_path, why);
+}
+
+/* What a reader of the numbers must know of the time without sampling. */
+static int rest_note(struct run *run, bool last)
+{
+    if (last && !run->was_on)
+        return profile_add_note(run->profile, "sampling was never switched on, which "
+                                              "scalene-attach on --pid N does");
+    if (!run->was_off || !run->was_on)
+        return 0;
+    return profile_add_note(run->profile, "sampling was off for some of the elapsed time, and that "
+                                          "time is in no other number");
+}
+
+int run_write(struct run *run, bool last, char *ret_path, struct failure *why)
+{
+    struct sampling_event sampling;
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    int error = members_tell(run->members, now_ns, last || run->is_off, run->profile);
+    run_look(run, now_ns, &sampling);
+    if (!error)
+        error = profile_set_sampling(run->profile, &sampling);
+    if (!error)
+        error = rest_note(run, last);
+    if (error)
+        return failure_set(why, error, "out of memory");
+    return run_write_told(run, last, ret_path, why);
+}

@@ -1,0 +1,64 @@
+#include "sampler/app/run_sampling.h"
+
+#include <time.h>
+
+/* While nothing is sampled, processes may begin and end by the thousands still. */
+enum { REST_NS = 1000000000 };
+
+int run_tick(struct run *run)
+{
+    struct members_glance before, after;
+    uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    members_look(run->members, &before);
+    int error = members_tick(run->members, clock_ns(CLOCK_MONOTONIC), run->profile);
+    members_look(run->members, &after);
+    tick_clock_charge(&run->clock, after.counts.paused_ns - before.counts.paused_ns,
+                      clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns);
+    return error;
+}
+
+/* Up to here it is told; the profile counts it, or does not while it is muted. */
+static int members_settle(struct run *run)
+{
+    return members_tell(run->members, clock_ns(CLOCK_MONOTONIC), true, run->profile);
+}
+
+int run_switch(struct run *run, bool on)
+{
+    if (on == !run->is_off)
+        return 0;
+    int error = on ? 0 : run_tick(run);
+    if (!error)
+        error = members_settle(run);
+    profile_mute(run->profile, !on);
+    run->is_off = !on;
+    run->was_off |= !on;
+    run->was_on |= on;
+    run->clock.next_ns = clock_ns(CLOCK_MONOTONIC);
+    run->rest_ns = run->clock.next_ns + REST_NS;
+    return error;
+}
+
+int run_sample_due(struct run *run, uint64_t now_ns)
+{
+    if (run->is_off && now_ns >= run->rest_ns) {
+        run->rest_ns = now_ns + REST_NS;
+        return members_settle(run);
+    }
+    if (run->is_off)
+        return 0;
+    members_open_due(run->members, now_ns, &run->refusal);
+    if (now_ns < run->clock.next_ns)
+        return 0;
+    int error = run_tick(run);
+    tick_clock_next(&run->clock, clock_ns(CLOCK_MONOTONIC));
+    return error;
+}
+
+uint64_t run_sample_deadline_ns(const struct run *run)
+{
+    uint64_t members_ns = members_deadline_ns(run->members);
+    if (run->is_off)
+        return run->rest_ns;
+    return members_ns < run->clock.next_ns ? members_ns : run->clock.next_ns;
+}
