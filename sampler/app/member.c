@@ -8,8 +8,8 @@
 
 enum {
     TRY_FIRST_NS = 500000,      /* a process that is no Python yet is asked again after this, … */
-    TRY_LONGEST_NS = 500000000, /* … and then after twice as long each time, up to this */
-    SCAN_FROM_NS = 32000000,
+    TRY_LONGEST_NS = 500000000, /* … and then after half as long again each time, up to this */
+    SCAN_FROM_NS = 100000000,
 };
 
 static void link_read(pid_t pid, const char *name, char *into, size_t size)
@@ -35,7 +35,7 @@ static void member_describe(struct member *member)
 
 void member_begin(struct member *member, uint64_t now_ns)
 {
-    member->told = false;
+    member->told = member->was_python = false;
     member->refusal = 0;
     member->next_try_ns = now_ns;
     member->try_ns = 0;
@@ -91,7 +91,7 @@ int member_open(struct member *member, const struct stack_options *options, stru
         member_opened(member);
         return 0;
     }
-    member->try_ns = member->try_ns ? 2 * member->try_ns : TRY_FIRST_NS;
+    member->try_ns = member->try_ns ? member->try_ns + member->try_ns / 2 : TRY_FIRST_NS;
     if (member->try_ns > TRY_LONGEST_NS)
         member->try_ns = TRY_LONGEST_NS;
     member->next_try_ns = now_ns + member->try_ns;
@@ -114,5 +114,7 @@ const char *member_note(const struct member *member)
         return NULL;
     if (is_refused(member))
         return "could not be looked into";
-    return member->refusal == -ENOENT ? "not a Python" : "ended before it could be looked into";
+    if (member->refusal == -ENOENT)
+        return member->had_stacks ? "not a Python any more" : "not a Python";
+    return "ended before it could be looked into";
 }

@@ -16,8 +16,9 @@ struct member {
     pid_t pid, ppid;
     struct target *target; /* NULL: not (yet) a Python */
     bool was_python, born, ended, told;
-    bool begins; /* opened, and not looked at yet */
-    int refusal; /* why it was not opened at the last try */
+    bool begins;     /* opened, and not looked at yet */
+    bool had_stacks; /* under whatever program */
+    int refusal;     /* why it was not opened at the last try */
     uint64_t joined_ns, ended_ns, next_try_ns, try_ns;
     int exit_status;
     uint64_t cpu_ns;    /* the kernel's account, as last learnt */

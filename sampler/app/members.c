@@ -130,14 +130,13 @@ size_t members_open_due(struct members *members, uint64_t now_ns, struct failure
 {
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = members->list[i];
-        bool was_python = member->was_python;
         struct failure refusal = { 0 };
         if (!member_waits_for_open(member) || member->next_try_ns > now_ns)
             continue;
         if (member_open(member, &members->options, members->sources, now_ns, &refusal))
             *why = refusal;
         else
-            members->python += !was_python;
+            members->python++;
     }
     return members->python;
 }
@@ -290,6 +289,7 @@ static int member_tick(struct members *members, struct member *member, uint64_t 
         error = untold_tell(members, member, now_ns, profile);
     if (!error) {
         member->begins = false;
+        member->had_stacks = member->had_stacks || tick.sample_count;
         return tick_add(members, member, &tick, profile);
     }
     if (error == -ENOMEM || error == -EAGAIN)

@@ -1,0 +1,120 @@
+"""A tree of processes is one profile: whoever was in it, each once, with the CPU seconds that the
+kernel charged, whether the tree was launched or attached to."""
+
+import json
+import os
+import shutil
+import tempfile
+
+import harness
+from harness import Target
+
+# What the program notes of itself, and how often. What runs after an exec notes that.
+KINDS = {"tree": 2, "pool": 4, "spawn": 2, "forkserver": 2, "subprocess": 1, "after_exec": 1,
+         "shell": 2, "short": 10}
+TOLERANCE = 0.03  # of the CPU seconds of all
+
+
+def is_watched(profiler, pid):
+    """The profiler holds on to the process, and to the news of its end."""
+    folder, held = "/proc/%d/fd" % profiler, set()
+    for name in os.listdir(folder):
+        try:
+            held.add(os.readlink(os.path.join(folder, name)))
+        except OSError:
+            pass
+    return {"/proc/%d" % pid, "anon_inode:[pidfd]"} <= held
+
+
+class Tree(harness.AttachTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tree-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o777)
+        self.output = os.path.join(folder.name, "profile.json")
+        self.notes = os.path.join(folder.name, "notes")
+
+    def environment(self):
+        return {"TREE_NOTES": harness.CURRENT.inner(self.notes)}
+
+    def profile(self):
+        with open(self.output) as file:
+            return json.load(file)
+
+    def check(self, root, kernel_s):
+        profile = self.profile()
+        processes = profile["processes"]
+        self.check_who(processes)
+        below = sum(each["cpu_s"] for each in processes if each["pid"] != root)
+        self.assertAlmostEqual(below / kernel_s, 1, delta=TOLERANCE, msg=self.account(profile))
+        self.check_sums(profile)
+
+    def account(self, profile):
+        rows = [[each["pid"], each["ppid"], each["argv"][-2:], each["cpu_s"], each["note"]]
+                for each in profile["processes"]]
+        return "\n".join(map(str, rows))
+
+    def check_who(self, processes):
+        pids = [each["pid"] for each in processes]
+        self.assertEqual(len(pids), len(set(pids)), "each once")
+        noted = [json.loads(line) for line in harness.read_text(self.notes).splitlines()]
+        kinds = [kind for _, kind in noted]
+        self.assertEqual({kind: kinds.count(kind) for kind in KINDS}, KINDS)
+        for pid, kind in noted:
+            self.assertIn(pid, pids, kind)
+        by_pid = {each["pid"]: each for each in processes}
+        for pid, kind in noted:
+            if kind != "short":
+                self.assertRegex(by_pid[pid]["python"] or "", r"\A3\.\d+\.\d", kind)
+                self.assertIsNone(by_pid[pid]["note"], kind)
+        (shell,) = [each for each in processes if each["argv"][:1] == ["/bin/sh"]]
+        self.assertEqual(shell["note"], "not a Python")
+        self.assertIsNone(shell["python"])
+        execed = by_pid[[pid for pid, kind in noted if kind == "after_exec"][0]]
+        self.assertIn("after_exec", execed["argv"])
+
+    def check_sums(self, profile):
+        """Nothing twice: processes, threads and the whole are the same seconds."""
+        kinds = ("cpu_python_s", "cpu_native_s", "cpu_kernel_s")
+        whole = sum(profile["totals"][kind] for kind in kinds)
+        threads = sum(thread[kind] for thread in profile["threads"] for kind in kinds)
+        processes = sum(each["cpu_s"] for each in profile["processes"])
+        self.assertAlmostEqual(threads / whole, 1, delta=1e-3)
+        self.assertAlmostEqual(processes / whole, 1, delta=1e-3)
+        lines = sum(line[kind] for file in profile["files"].values() for line in file["lines"]
+                    for kind in kinds)
+        self.assertLess(lines, whole)
+
+    def launched(self, *prefix):
+        launch = [*prefix, harness.SCALENE_ATTACH, "-q", "-o", self.output, "--"]
+        with Target("tree.py", "root", prefix=launch, env=self.environment()) as target:
+            kernel_s = target.hear()["kernel_s"]
+        self.check(target.facts["root"], kernel_s)
+
+    def attached(self, *prefix):
+        with Target("tree.py", "root", "attached", env=self.environment()) as target:
+            attach = harness.start_attach("-q", "-o", self.output, "--pid", target.pid,
+                                          prefix=prefix)
+            harness.until(lambda: is_watched(attach.pid, target.pid), "a profiler that watches")
+            os.write(target.go, b"g")
+            kernel_s = target.hear()["kernel_s"]
+        _, error = attach.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual((attach.returncode, error), (0, b""))
+        self.check(target.pid, kernel_s)
+
+    def test_launched(self):
+        self.launched()
+
+    def test_attached(self):
+        self.attached()
+
+    def test_attached_without_news_from_the_kernel(self):
+        """Process events are told in the first network namespace alone: elsewhere we poll."""
+        unshare = shutil.which("unshare")
+        if os.geteuid() != 0 or not unshare:
+            self.skipTest("needs root and unshare for a network namespace")
+        self.attached(unshare, "--net")
+
+
+if __name__ == "__main__":
+    harness.main()
