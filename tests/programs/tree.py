@@ -41,9 +41,9 @@ def run(*words):
 def start_methods():
     """A pool of forks; spawned and forkserver's ones beside each other."""
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        pool.starmap(work, [("pool", 0.08)] * 4, chunksize=1)
+        pool.starmap(work, [("pool", 0.12)] * 4, chunksize=1)
     processes = [
-        multiprocessing.get_context(method).Process(target=work, args=(method, 0.1))
+        multiprocessing.get_context(method).Process(target=work, args=(method, 0.2))
         for method in ("spawn", "forkserver")
         for _ in range(2)
     ]
@@ -57,7 +57,10 @@ def start_methods():
 def commands():
     run(*command("subprocess", "0.15"))
     run(*command("exec", "0.1"))
-    shell = '"$0" "$1" shell 0.1; "$0" "$1" shell 0.05; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'
+    shell = (
+        '"$0" "$1" shell 0.1; "$0" "$1" shell 0.05;'
+        " i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
+    )
     run("/bin/sh", "-c", shell, sys.executable, os.path.abspath(__file__))
 
 
