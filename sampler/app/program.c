@@ -19,12 +19,17 @@ static bool option_has_value(const char *word)
            strcmp(word, "--check-hash-based-pycs") == 0;
 }
 
+static bool is_python(const char *const *argv)
+{
+    return argv[0] && strncmp(base_name(argv[0]), "python", 6) == 0;
+}
+
 /* The first word behind the interpreter that is no option; NULL for -m, -c and the prompt. */
 static const char *script_word(const char *const *argv)
 {
     if (!argv[0])
         return NULL;
-    if (strncmp(base_name(argv[0]), "python", 6) != 0)
+    if (!is_python(argv))
         return strstr(argv[0], ".py") ? argv[0] : NULL;
     for (size_t i = 1; argv[i]; i++) {
         if (strcmp(argv[i], "-m") == 0 || strcmp(argv[i], "-c") == 0 || strcmp(argv[i], "-") == 0)
@@ -41,7 +46,7 @@ void program_find(const char *const *argv, const char *cwd, struct program *ret)
     *ret = (struct program){ "", "" };
     const char *script = script_word(argv);
     if (!script) {
-        snprintf(ret->folder, sizeof ret->folder, "%s", cwd);
+        snprintf(ret->folder, sizeof ret->folder, "%s", is_python(argv) ? cwd : "");
         return;
     }
     source_path_write(script, cwd, ret->path, sizeof ret->path);

@@ -5,7 +5,8 @@
 
 struct program {
     char path[4096];   /* of the script, absolute; "" when there is none (-m, -c, a shell, …) */
-    char folder[4096]; /* whose code is the program's own; "" when it cannot be told */
+    char folder[4096]; /* whose code is the program's own; "" when it cannot be told: what a shell
+                          or a server starts may stand anywhere */
 };
 
 /* `argv` ends with NULL; `cwd` is where it runs. */

@@ -248,6 +248,17 @@ def run_attach(*arguments, **options):
     return subprocess.CompletedProcess(arguments, process.returncode, output, error)
 
 
+def is_watched(profiler, pid):
+    """The profiler holds on to the process, and to the news of its end."""
+    folder, held = "/proc/%d/fd" % profiler, set()
+    for name in os.listdir(folder):
+        try:
+            held.add(os.readlink(os.path.join(folder, name)))
+        except OSError:
+            pass
+    return {"/proc/%d" % pid, "anon_inode:[pidfd]"} <= held
+
+
 class AttachTest(unittest.TestCase):
     maxDiff = 4000
     longMessage = True

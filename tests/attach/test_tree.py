@@ -15,17 +15,6 @@ KINDS = {"tree": 2, "pool": 4, "spawn": 2, "forkserver": 2, "subprocess": 1, "af
 TOLERANCE = 0.03  # of the CPU seconds of all
 
 
-def is_watched(profiler, pid):
-    """The profiler holds on to the process, and to the news of its end."""
-    folder, held = "/proc/%d/fd" % profiler, set()
-    for name in os.listdir(folder):
-        try:
-            held.add(os.readlink(os.path.join(folder, name)))
-        except OSError:
-            pass
-    return {"/proc/%d" % pid, "anon_inode:[pidfd]"} <= held
-
-
 class Tree(harness.AttachTest):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tree-")
@@ -95,7 +84,7 @@ class Tree(harness.AttachTest):
         with Target("tree.py", "root", "attached", env=self.environment()) as target:
             attach = harness.start_attach("-q", "-o", self.output, "--pid", target.pid,
                                           prefix=prefix)
-            harness.until(lambda: is_watched(attach.pid, target.pid), "a profiler that watches")
+            harness.until(lambda: harness.is_watched(attach.pid, target.pid), "a profiler that watches")
             os.write(target.go, b"g")
             kernel_s = target.hear()["kernel_s"]
         _, error = attach.communicate(timeout=harness.PATIENCE_S)

@@ -1,0 +1,341 @@
+"""Launching: a program runs as a shell would have run it, whatever its words are, and what it was
+shows in the profile. Attaching to several, for a while: they run on."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import harness
+from harness import PROGRAMS, Target
+
+NOBODY = 65534
+YAMA = "/proc/sys/kernel/yama/ptrace_scope"
+JOB_CONTROL = os.path.join(PROGRAMS, "job_control.py")
+
+
+class LaunchTest(harness.AttachTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="launch-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o777)
+        self.folder = folder.name
+        self.output = os.path.join(folder.name, "profile.json")
+
+    def options(self, *more):
+        return [harness.SCALENE_ATTACH, "-q", "-o", self.output, *more]
+
+    def python(self, *words):
+        return harness.CURRENT.command(*words)
+
+    def launched(self, *words):
+        return self.python(harness.CURRENT.inner(os.path.join(PROGRAMS, "launched.py")), *words)
+
+    def run_words(self, *words, stdin=b"", env=None, **options):
+        return subprocess.run([str(word) for word in words], input=stdin, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=harness.PATIENCE_S,
+                              env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **(env or {})),
+                              **options)
+
+    def profile(self):
+        with open(self.output) as file:
+            return json.load(file)
+
+    def python_of(self, profile, word):
+        """The process that was a Python with this word."""
+        (found,) = [each for each in profile["processes"]
+                    if each["python"] and any(word in text for text in each["argv"])]
+        return found
+
+    def cpu_of(self, profile, ending, function):
+        """CPU seconds of a function in the one file whose name ends so."""
+        (name,) = [name for name in profile["files"] if name.endswith(ending)]
+        return sum(each["cpu_python_s"] + each["cpu_native_s"] + each["cpu_kernel_s"]
+                   for each in profile["files"][name]["functions"] if each["line"] == function)
+
+    def check_burnt(self, seconds, ending="launched.py", function="burn", word="launched"):
+        profile = self.profile()
+        self.assertEqual(profile["mode"], "launch")
+        process = self.python_of(profile, word)
+        release = harness.CURRENT.release.rstrip("t")
+        self.assertTrue(process["python"].startswith(release + "."), process)
+        self.assertGreaterEqual(process["cpu_s"], 0.99 * seconds)
+        self.assertGreater(self.cpu_of(profile, ending, function), 0.3 * seconds)
+
+
+class Ends(LaunchTest):
+    def check_end(self, status, *words, stdin=b"", stdout=b"", stderr=rb"\A\Z"):
+        answer = self.run_words(*self.options("--"), *self.launched("0.15", *words), stdin=stdin)
+        self.assertEqual((answer.returncode, answer.stdout), (status, stdout), answer.stderr)
+        self.assertRegex(answer.stderr, stderr)
+        self.assertEqual(self.python_of(self.profile(), "launched")["exit_status"], status)
+
+    def test_exit_status(self):
+        self.check_end(0)
+        self.check_end(77, "exit", "77")
+
+    def test_killed(self):
+        self.check_end(128 + signal.SIGKILL, "signal", "9")
+        self.check_end(128 + signal.SIGTERM, "signal", "15")
+
+    def test_exception(self):
+        self.check_end(1, "raise", stderr=rb"RuntimeError: as it pleases\n\Z")
+
+    def test_streams_are_its_own(self):
+        self.check_end(0, "echo", stdin=b"words\n", stdout=b"WORDS\n")
+
+    def test_program_outlives_the_duration(self):
+        answer = self.run_words(*self.options("-d", "0.2", "--"), *self.launched("0.5", "exit", "9"))
+        self.assertEqual(answer.returncode, 9, answer.stderr)
+        self.assertLess(self.profile()["totals"]["elapsed_s"], 0.5)
+
+    def test_shell_in_between(self):
+        answer = self.run_words(*self.options("--"), "sh", "-c", '"$@" & wait; exit 4', "sh",
+                                *self.launched("0.15"))
+        self.assertEqual(answer.returncode, 4, answer.stderr)
+        self.assertEqual(self.python_of(self.profile(), "launched")["exit_status"], 0)
+
+
+class Signals(LaunchTest):
+    def start(self, *words, **options):
+        return subprocess.Popen(self.options("--") + self.launched("0.15", *words),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, **options)
+
+    def test_passed_on_once(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            with self.start("count", str(int(number))) as process:
+                self.assertEqual(process.stdout.readline(), b"listening\n")
+                process.send_signal(number)
+                heard = b"0\n"
+                while heard == b"0\n":
+                    process.stdin.write(b"how many?\n")
+                    process.stdin.flush()
+                    heard = process.stdout.readline()
+                process.stdin.write(b"end\n")
+                process.stdin.close()
+                self.assertEqual(process.stdout.read(), b"1\n")
+            self.assertEqual(process.returncode, 11)
+            self.profile()
+
+    def test_ends_by_it(self):
+        with self.start("wait") as process:
+            self.assertEqual(process.stdout.readline(), b"waiting\n")
+            process.terminate()
+            process.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.profile()
+
+
+class Terminal(LaunchTest):
+    """As a job on a terminal of its own, below a shell."""
+
+    def start(self, *words):
+        hear, say = os.pipe()
+        child, self.terminal = pty.fork()
+        if not child:
+            os.set_inheritable(say, True)
+            os.execv(sys.executable, [sys.executable, "-B", JOB_CONTROL, str(say),
+                                      *self.options("--"), *self.launched("0.15", *words)])
+        os.close(say)
+        self.pipe = os.fdopen(hear, "rb")
+        self.addCleanup(self.pipe.close)
+        self.addCleanup(os.close, self.terminal)
+        self.addCleanup(os.waitpid, child, 0)
+        self.seen = b""
+
+    def show(self, wanted):
+        """Until the terminal shows it."""
+        deadline = time.monotonic() + harness.PATIENCE_S
+        while wanted not in self.seen:
+            ready = select.select([self.terminal], [], [], max(0, deadline - time.monotonic()))[0]
+            self.assertTrue(ready, "%r instead of %r" % (self.seen, wanted))
+            self.seen += os.read(self.terminal, 65536)
+
+    def hear(self):
+        return json.loads(self.pipe.readline().decode())
+
+    def test_reads_what_is_typed(self):
+        self.start("echo")
+        os.write(self.terminal, b"typed\n")
+        self.show(b"TYPED")
+        self.assertEqual(self.hear(), {"status": 0})
+        self.profile()
+
+    def test_ctrl_c_once(self):
+        self.start("count", str(int(signal.SIGINT)))
+        self.show(b"listening")
+        os.write(self.terminal, b"\x03")
+        self.show(b"^C")
+        os.write(self.terminal, b"end\n")
+        self.assertEqual(self.hear(), {"status": 11})
+        self.profile()
+
+    def test_ctrl_c_ends(self):
+        self.start("wait")
+        self.show(b"waiting")
+        os.write(self.terminal, b"\x03")
+        self.assertEqual(self.hear(), {"status": 128 + signal.SIGINT})
+        self.profile()
+
+    def test_ctrl_z_and_back(self):
+        self.start("count", str(int(signal.SIGINT)))
+        self.show(b"listening")
+        os.write(self.terminal, b"\x1a")
+        self.assertEqual(self.hear(), {"stopped": signal.SIGTSTP})
+        os.write(self.terminal, b"end\n")
+        self.assertEqual(self.hear(), {"status": 10})
+        self.profile()
+
+
+class Forms(LaunchTest):
+    def check_form(self, *words, run=(), ending="launched.py", function="burn", word="launched",
+                   **options):
+        answer = self.run_words(*self.options(*run), *words, **options)
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (3, b"", b""))
+        self.check_burnt(0.15, ending, function, word)
+
+    def programs(self):
+        return harness.CURRENT.inner(PROGRAMS)
+
+    def test_file(self):
+        self.check_form("--", *self.launched("0.15", "exit", "3"))
+
+    def test_module(self):
+        """Below the working folder, which chroot leaves."""
+        everything = ["--profile-all"] if harness.CURRENT.root else []
+        self.check_form("--", *self.python("-m", "launched", "0.15", "exit", "3"), run=everything,
+                        env={"PYTHONPATH": self.programs()}, cwd=PROGRAMS)
+
+    def code(self):
+        return "import sys; sys.path.insert(0, %r); import launched; launched.main()" % (
+            self.programs())
+
+    def test_code(self):
+        self.check_form("--", *self.python("-c", self.code(), "0.15", "exit", "3"),
+                        run=["--profile-all"])
+
+    def test_shebang(self):
+        script = shutil.copy(os.path.join(PROGRAMS, "launched.py"), self.folder)
+        with open(script) as file:
+            text = file.read()
+        with open(script, "w") as file:
+            file.write("#!%s\n%s" % (harness.CURRENT.python, text))
+        os.chmod(script, 0o755)
+        command = self.python()[:-1] + [harness.CURRENT.inner(script)]
+        self.check_form("--", *command, "0.15", "exit", "3")
+
+    def test_virtual_environment(self):
+        venv = os.path.join(self.folder, "venv")
+        inner = harness.CURRENT.inner(venv)
+        subprocess.run(self.python("-m", "venv", "--without-pip", "--symlinks", inner), check=True)
+        python = self.python()[:-1] + [inner + "/bin/python"]
+        script = self.launched("0.15", "exit", "3")[-4:]
+        self.check_form("--", *python, *script)
+        self.assertIn("venv", self.python_of(self.profile(), "launched")["argv"][0])
+
+    def test_run(self):
+        if harness.CURRENT.root:
+            self.skipTest("--python names no interpreter in a root folder of its own")
+        verb = [harness.SCALENE_ATTACH, "run", "-q", "-o", self.output, "--python",
+                harness.CURRENT.python]
+        script = os.path.join(PROGRAMS, "launched.py")
+        more = ["0.15", "exit", "3"]
+        for words in ([script, *more], ["---", "-m", "launched", *more],
+                      ["-m", "launched", *more]):
+            answer = self.run_words(*verb, *words, cwd=PROGRAMS)
+            self.assertEqual((answer.returncode, answer.stderr), (3, b""), words)
+            self.check_burnt(0.15)
+        answer = self.run_words(*verb, "--profile-all", "---", "-c", self.code(), *more)
+        self.assertEqual((answer.returncode, answer.stderr), (3, b""))
+        self.check_burnt(0.15)
+
+
+class Unprivileged(LaunchTest):
+    """A child of ours needs no privilege: neither root nor, under Yama, more than scope 1."""
+
+    def launch_as_nobody(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to become somebody else")
+        program = shutil.copy(harness.SCALENE_ATTACH, self.folder)
+        script = shutil.copy(os.path.join(PROGRAMS, "launched.py"), self.folder)
+        as_nobody = ["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups",
+                     "--inh-caps=-all", "--bounding-set=-all"]
+        python = harness.CURRENT.python
+        tried = [*as_nobody, "sh", "-c", 'exec "$0" -c ""', python]
+        if harness.CURRENT.root or self.run_words(*tried).returncode:
+            self.skipTest("another user cannot run this interpreter")
+        answer = self.run_words(*as_nobody, program, "-q", "-o", self.output, "--", python,
+                                script, "0.15", "exit", "3", cwd="/")
+        self.assertEqual((answer.returncode, answer.stderr), (3, b""))
+        self.check_burnt(0.15)
+
+    def test_as_another_user(self):
+        self.launch_as_nobody()
+
+    def test_under_yama(self):
+        try:
+            with open(YAMA) as file:
+                before = file.read()
+        except OSError:
+            self.skipTest("this kernel has no Yama")
+        try:
+            with open(YAMA, "w") as file:
+                file.write("1")
+        except OSError as error:
+            self.skipTest("Yama cannot be set here: %s" % error)
+        try:
+            self.launch_as_nobody()
+        finally:
+            with open(YAMA, "w") as file:
+                file.write(before)
+
+
+class Several(LaunchTest):
+    def attach(self, *options):
+        answer = harness.run_attach("-q", "-o", self.output, *options)
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (0, b"", b""))
+        profile = self.profile()
+        self.assertEqual(profile["mode"], "attach")
+        return profile
+
+    def test_two_for_a_while(self):
+        with Target("threads.py", "spinning") as first, Target("threads.py", "spinning") as second:
+            profile = self.attach("-d", "0.4", "-p", first.pid, "--pid", second.pid)
+            by_pid = {each["pid"]: each for each in profile["processes"]}
+            self.assertEqual(set(by_pid), {first.pid, second.pid})
+            for each in by_pid.values():
+                self.assertGreater(each["cpu_s"], 0)
+                self.assertIsNone(each["exit_status"])
+
+    def test_one_of_two_ends(self):
+        with Target("threads.py", "spinning") as stays:
+            with Target("threads.py", "spinning") as ends:
+                attach = harness.start_attach("-q", "-o", self.output, "-p", stays.pid, "-p",
+                                              ends.pid)
+                harness.until(lambda: harness.is_watched(attach.pid, ends.pid), "two watched")
+            attach.send_signal(signal.SIGINT)
+            error = attach.communicate(timeout=harness.PATIENCE_S)[1]
+            self.assertEqual((attach.returncode, error), (0, b""))
+            by_pid = {each["pid"]: each for each in self.profile()["processes"]}
+            self.assertEqual(set(by_pid), {stays.pid, ends.pid})
+
+    def test_detach(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with Target("threads.py", "spinning") as target:
+                attach = harness.start_attach("-q", "-o", self.output, "-p", target.pid)
+                harness.until(lambda: harness.is_watched(attach.pid, target.pid), "it watched")
+                attach.send_signal(number)
+                error = attach.communicate(timeout=harness.PATIENCE_S)[1]
+                self.assertEqual((attach.returncode, error), (0, b""))
+                self.assertFalse(target.is_stopped())
+
+
+if __name__ == "__main__":
+    harness.main()
