@@ -91,7 +91,8 @@ class Ends(LaunchTest):
         self.check_end(0, "echo", stdin=b"words\n", stdout=b"WORDS\n")
 
     def test_program_outlives_the_duration(self):
-        answer = self.run_words(*self.options("-d", "0.2", "--"), *self.launched("0.5", "exit", "9"))
+        program = self.launched("0.5", "exit", "9")
+        answer = self.run_words(*self.options("-d", "0.2", "--"), *program)
         self.assertEqual(answer.returncode, 9, answer.stderr)
         self.assertLess(self.profile()["totals"]["elapsed_s"], 0.5)
 

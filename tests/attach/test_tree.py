@@ -84,7 +84,7 @@ class Tree(harness.AttachTest):
         with Target("tree.py", "root", "attached", env=self.environment()) as target:
             attach = harness.start_attach("-q", "-o", self.output, "--pid", target.pid,
                                           prefix=prefix)
-            harness.until(lambda: harness.is_watched(attach.pid, target.pid), "a profiler that watches")
+            harness.until(lambda: harness.is_watched(attach.pid, target.pid), "a profiler")
             os.write(target.go, b"g")
             kernel_s = target.hear()["kernel_s"]
         _, error = attach.communicate(timeout=harness.PATIENCE_S)
