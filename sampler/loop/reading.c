@@ -91,24 +91,45 @@ static void account_paused(struct reading *reading)
         reading->wait.state = THREAD_WAIT_CPU;
 }
 
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * What the thread lost: not the time that it waited for a core before it could stop, which it would
+ * have waited without us.
+ */
+static void pause_count(struct stack_counts *counts, uint64_t stood_ns, uint64_t held_ns,
+                        uint64_t queued_ns)
+{
+    uint64_t lost_ns = stood_ns > queued_ns ? stood_ns - queued_ns : 0;
+    if (lost_ns < held_ns)
+        lost_ns = held_ns;
+    counts->pauses++;
+    counts->paused_ns += lost_ns;
+    if (lost_ns > counts->longest_pause_ns)
+        counts->longest_pause_ns = lost_ns;
+}
+
 static int read_paused(struct reading *reading)
 {
-    struct stack_counts *counts = &reading->reader->counts;
+    uint64_t queued_ns = reading->wait.queued_ns;
     struct pause pause = { 0 };
     int error = thread_pause(reading->slot->tid, &pause);
     if (error)
         return error;
+    uint64_t since_ns = clock_ns();
     error = stack_look(reading, MOMENT_STILL);
     if (!error && reading->native && thread_read_registers(&pause, &reading->image.registers) == 0)
         image_copy(reading, reading->image.registers.sp);
     account_paused(reading);
     int64_t stood = thread_resume(&pause);
-    if (stood > 0) {
-        counts->pauses++;
-        counts->paused_ns += (uint64_t)stood;
-        if ((uint64_t)stood > counts->longest_pause_ns)
-            counts->longest_pause_ns = (uint64_t)stood;
-    }
+    if (stood > 0)
+        pause_count(&reading->reader->counts, (uint64_t)stood, clock_ns() - since_ns,
+                    reading->wait.queued_ns - queued_ns);
     return error;
 }
 
