@@ -169,9 +169,8 @@ static bool identity_stands(const struct code_cache *cache, struct page_cache *p
     size_t count = 1;
     for (unsigned i = 0; i < 2 && !offset_present(layout->code.version); i++)
         if (objects[i])
-            pieces[count++] = (struct remote_piece){
-                objects[i] + offset_of(layout->unicode.length), names_now[i], NAME_BYTES
-            };
+            pieces[count++] = (struct remote_piece){ objects[i] + offset_of(layout->unicode.length),
+                                                     names_now[i], NAME_BYTES };
     return remote_read_all(page_cache_source(pages), pieces, count) == 0 &&
            memcmp(head_now, head, identity_size(layout)) == 0 &&
            memcmp(names_now, names, sizeof names_now) == 0;

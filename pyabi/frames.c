@@ -248,15 +248,16 @@ static int codes_resolve(struct walk *walk)
 
 /* ---- two looks ---- */
 
-static bool head_unmoved(const struct walk *walk)
+static bool head_unmoved(const struct walk *walk, unsigned look)
 {
     const struct py_layout *layout = walk->layout;
-    const uint8_t *state = view_find_again(walk->view, 1, walk->thread->state, layout->thread.size);
+    const uint8_t *state =
+        view_find_again(walk->view, look, walk->thread->state, layout->thread.size);
     if (!state)
         return false;
     if (offset_present(layout->thread.frame))
         return field_address(state, layout->thread.frame) == walk->head;
-    const uint8_t *cframe = view_find_again(walk->view, 1, walk->cframe, layout->cframe.size);
+    const uint8_t *cframe = view_find_again(walk->view, look, walk->cframe, layout->cframe.size);
     return cframe && field_address(state, layout->thread.cframe) == walk->cframe &&
            field_address(cframe, layout->cframe.current_frame) == walk->head;
 }
@@ -303,10 +304,10 @@ static bool look_agrees(const struct walk *walk, unsigned look)
 
 static int looks_check(struct walk *walk)
 {
-    if (!innermost_alive(walk) || !head_unmoved(walk))
+    if (!innermost_alive(walk))
         return -EAGAIN;
     for (unsigned look = 1; look < walk->looks; look++)
-        if (!look_agrees(walk, look))
+        if (!head_unmoved(walk, look) || !look_agrees(walk, look))
             return -EAGAIN;
     return 0;
 }

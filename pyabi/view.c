@@ -275,22 +275,19 @@ static size_t vector_add(struct view *view, unsigned look, size_t index, size_t 
 }
 
 /*
- * Later looks leave code alone. The second goes back the way of the first, so that what says where
- * the stack begins is looked at first and last; those after it are for the frames alone, to and
- * fro.
+ * Later looks leave code alone. They go to and fro, out of step: a program whose calls take as long
+ * as a look, or two, would else be met at the same places at each (of all orders this one leaves
+ * the fewest such rhythms).
  */
 static size_t vector_add_later_looks(struct view *view, size_t at)
 {
-    size_t end = view->segment_count, start = 0;
+    size_t end = view->segment_count;
     while (end > 0 && view->segments[end - 1].rank >= PIECE_CODE)
         end--;
-    for (size_t i = end; i-- > 0;)
-        at = vector_add(view, 1, i, at);
-    while (start < end && view->segments[start].rank == PIECE_THREAD)
-        start++;
-    for (unsigned look = 2; look < view->look_count; look++)
-        for (size_t i = start; i < end; i++)
-            at = vector_add(view, look, look % 2 ? end - 1 - (i - start) : i, at);
+    static const bool back[VIEW_LOOKS_SCATTERED] = { false, true, true, false, false, false, true };
+    for (unsigned look = 1; look < view->look_count; look++)
+        for (size_t i = 0; i < end; i++)
+            at = vector_add(view, look, back[look] ? end - 1 - i : i, at);
     return at;
 }
 
