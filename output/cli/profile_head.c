@@ -216,37 +216,94 @@ static void paragraph_write(const struct head *head, const char *text)
     fputc('\n', head->out);
 }
 
-static void process_note_write(const struct head *head, const struct report_process *process)
+enum { GROUPS_SHOWN = 10, COMMANDS_SHOWN = 4 };
+
+/* Processes of which the same is to be said: a shell may have started any number of them. */
+struct note_group {
+    const struct report_process *first;
+    size_t count, command_count;
+    const char *commands[COMMANDS_SHOWN]; /* that differ */
+    bool has_more_commands;
+};
+
+static void group_add(struct note_group *group, const struct report_process *process)
+{
+    const char *command = process->argv.count ? process->argv.items[0] : NULL;
+    group->count++;
+    if (!command)
+        return;
+    for (size_t i = 0; i < group->command_count; i++)
+        if (strcmp(group->commands[i], command) == 0)
+            return;
+    if (group->command_count < COMMANDS_SHOWN)
+        group->commands[group->command_count++] = command;
+    else
+        group->has_more_commands = true;
+}
+
+/* Its group among those there are or one more; NULL when there is no room for one. */
+static struct note_group *group_find(struct note_group *groups, size_t *count,
+                                     const struct report_process *process)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(groups[i].first->note, process->note) == 0)
+            return &groups[i];
+    if (*count == GROUPS_SHOWN)
+        return NULL;
+    groups[*count] = (struct note_group){ .first = process };
+    return &groups[(*count)++];
+}
+
+static void group_write(const struct head *head, const struct note_group *group)
 {
     struct words words = { "", 0 };
-    words_add(&words, "process %" PRId64, process->pid);
-    if (process->argv.count)
-        words_add(&words, " (%s)", process->argv.items[0]);
-    words_add(&words, ": %s", process->note);
+    if (group->count == 1)
+        words_add(&words, "process %" PRId64, group->first->pid);
+    else
+        words_add(&words, "%zu processes", group->count);
+    for (size_t i = 0; i < group->command_count; i++)
+        words_add(&words, "%s%s", i ? ", " : " (", group->commands[i]);
+    if (group->command_count)
+        words_add(&words, "%s)", group->has_more_commands ? " and others" : "");
+    words_add(&words, ": %s", group->first->note);
     paragraph_write(head, words.text);
+}
+
+static void process_notes_write(const struct head *head)
+{
+    struct note_group groups[GROUPS_SHOWN];
+    size_t count = 0, left_out = 0;
+    for (size_t i = 0; i < head->report->processes.count; i++) {
+        const struct report_process *process = &head->report->processes.items[i];
+        struct note_group *group =
+            is_told(process->note) ? group_find(groups, &count, process) : NULL;
+        if (group)
+            group_add(group, process);
+        left_out += is_told(process->note) && !group;
+    }
+    for (size_t i = 0; i < count; i++)
+        group_write(head, &groups[i]);
+    if (left_out)
+        fprintf(head->out, "  - %zu more processes have notes\n", left_out);
+}
+
+static bool has_notes(const struct report *report)
+{
+    for (size_t i = 0; i < report->processes.count; i++)
+        if (is_told(report->processes.items[i].note))
+            return true;
+    return report->notes.count > 0;
 }
 
 void profile_notes_write(FILE *out, const struct report *report, size_t width, bool coloured)
 {
-    enum { PROCESSES_SHOWN = 10 };
     const struct head head = { out, report, width, coloured };
-    size_t noted = 0;
-    for (size_t i = 0; i < report->processes.count; i++)
-        noted += is_told(report->processes.items[i].note);
-    if (report->notes.count + noted == 0)
+    if (!has_notes(report))
         return;
     fputc('\n', out);
     style_print(out, coloured, STYLE_HEADING, "Notes");
     fputc('\n', out);
     for (size_t i = 0; i < report->notes.count; i++)
         paragraph_write(&head, report->notes.items[i]);
-    size_t shown = 0;
-    for (size_t i = 0; i < report->processes.count && shown < PROCESSES_SHOWN; i++) {
-        if (is_told(report->processes.items[i].note)) {
-            process_note_write(&head, &report->processes.items[i]);
-            shown++;
-        }
-    }
-    if (noted > shown)
-        fprintf(out, "  - %zu more processes have notes\n", noted - shown);
+    process_notes_write(&head);
 }

@@ -6,6 +6,7 @@
 #include "sampler/app/run_control.h"
 #include "sampler/app/run_output.h"
 #include "sampler/app/run_sampling.h"
+#include "sampler/app/session.h"
 #include "sampler/base/cleanup.h"
 
 #include <poll.h>
@@ -150,11 +151,9 @@ static bool was_named_before(const struct pid_list *pids, size_t index)
 
 static int attach_target(struct run *run, pid_t pid, struct failure *why)
 {
-    struct process *process = NULL;
-    int error = process_open(pid, &process, why); /* for its sentence, when it is refused */
+    int error = session_probe(pid, run->options->subprocesses, why);
     if (error)
         return error;
-    process_close(process);
     error = run_control_open(run, pid, why);
     if (error)
         return error;
@@ -184,6 +183,7 @@ static int family_follow(struct run *run, uint64_t now_ns)
     while (family_watch_next(run->family, now_ns, &event) > 0) {
         int error = 0;
         bool born = event.forked || (run->launch && event.pid == launch_pid(run->launch));
+        run->ended_count += event.change == FAMILY_ENDED;
         if (event.change == FAMILY_ENDED)
             members_end(run->members, event.pid, event.exit_status, event.cpu_ns, now_ns);
         else if (event.change == FAMILY_EXECED)
@@ -321,6 +321,16 @@ static void run_done(struct run *run)
     word_list_done(&run->exclude);
 }
 
+/* Nothing is lost when it cannot be written there, but it is good to know now and not in a week. */
+static void output_check(struct run *run)
+{
+    char path[SAVE_PATH_SIZE];
+    struct failure trouble;
+    const char *output = run->options->output;
+    if (output && !save_path(output, getpid(), path, sizeof path) && save_check(path, &trouble))
+        fprintf(stderr, "scalene-attach: %s; it will go to the temporary folder\n", trouble.text);
+}
+
 static int run_open(struct run *run, int *ret_status, struct failure *why)
 {
     const struct options *options = run->options;
@@ -337,6 +347,7 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
     error = family_watch_open(options->subprocesses, FAMILY_EVENTS, &run->family, why);
     if (error)
         return error;
+    output_check(run);
     error = options->verb == VERB_ATTACH ? attach_targets(run, why)
                                          : launch_program(run, ret_status, why);
     if (error)
@@ -438,7 +449,6 @@ int profile_run(const struct options *options, const char *version, int *ret_sta
     *ret_status = STATUS_OURS;
     run.end_ns = moment_ns(&run, options->duration_s);
     run.save_ns = moment_ns(&run, options->profile_interval_s);
-    run.rest_ns = run.start_ns;
     run.shows_heartbeat = !options->quiet && !options->replay && isatty(STDERR_FILENO);
     tick_clock_init(&run.clock, rate_wanted(options), options->max_overhead / 100, OWN_CPU_SHARE,
                     run.start_ns, run.start_ns);

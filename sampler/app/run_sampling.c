@@ -3,7 +3,7 @@
 #include <time.h>
 
 /* While nothing is sampled, processes may begin and end by the thousands still. */
-enum { REST_NS = 1000000000 };
+enum { ENDED_KEPT = 64 };
 
 int run_tick(struct run *run)
 {
@@ -32,23 +32,21 @@ int run_switch(struct run *run, bool on)
         error = members_settle(run);
     profile_mute(run->profile, !on);
     run->is_off = !on;
+    run->ended_count = 0;
     run->was_off |= !on;
     run->was_on |= on;
     run->clock.next_ns = clock_ns(CLOCK_MONOTONIC);
-    run->rest_ns = run->clock.next_ns + REST_NS;
     return error;
 }
 
 int run_sample_due(struct run *run, uint64_t now_ns)
 {
-    if (run->is_off && now_ns >= run->rest_ns) {
-        run->rest_ns = now_ns + REST_NS;
+    members_open_due(run->members, now_ns, &run->refusal); /* off, too: to say who they are */
+    if (run->is_off && run->ended_count >= ENDED_KEPT) {
+        run->ended_count = 0;
         return members_settle(run);
     }
-    if (run->is_off)
-        return 0;
-    members_open_due(run->members, now_ns, &run->refusal);
-    if (now_ns < run->clock.next_ns)
+    if (run->is_off || now_ns < run->clock.next_ns)
         return 0;
     int error = run_tick(run);
     tick_clock_next(&run->clock, clock_ns(CLOCK_MONOTONIC));
@@ -58,7 +56,5 @@ int run_sample_due(struct run *run, uint64_t now_ns)
 uint64_t run_sample_deadline_ns(const struct run *run)
 {
     uint64_t members_ns = members_deadline_ns(run->members);
-    if (run->is_off)
-        return run->rest_ns;
-    return members_ns < run->clock.next_ns ? members_ns : run->clock.next_ns;
+    return run->is_off || members_ns < run->clock.next_ns ? members_ns : run->clock.next_ns;
 }

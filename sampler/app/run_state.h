@@ -40,10 +40,11 @@ struct run {
     size_t steered_count;
     struct control_request stop; /* answered when the profile is written */
     pid_t stop_target;           /* 0: nobody said stop */
-    uint64_t start_ns, heartbeat_ns, rest_ns;
+    uint64_t start_ns, heartbeat_ns;
     uint64_t end_ns, save_ns; /* of --duration, and the next of --profile-interval */
     bool finished, program_ended, shows_heartbeat;
     bool is_off, was_off, was_on; /* sampling: now, and at any time */
+    size_t ended_count;           /* members that ended since it was switched off */
     bool told_trouble;            /* of an interim writing: once is enough */
 };
 

@@ -95,6 +95,30 @@ static void test_words_that_are_not_ours(void **state)
     assert_string_equal(view.words[0], "p.json");
 }
 
+/* A verb of its own, or an option of a run: the same words, told apart by where they stand. */
+static void test_steering(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        enum verb verb;
+    } rows[] = {
+        { "on --pid 7", VERB_ON },       { "--pid 7 off", VERB_OFF },
+        { "flush -p7 -q", VERB_FLUSH },  { "stop --pid 7", VERB_STOP },
+        { "status -p 7", VERB_STATUS },  { "status -p 7 --json", VERB_STATUS },
+        { "--on --pid 7", VERB_ATTACH }, { "--pid 7 --off", VERB_ATTACH },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct options options = parse_fine(rows[i].line);
+        assert_int_equal(options.verb, rows[i].verb);
+        assert_int_equal(options.pids.items[0], 7);
+        assert_int_equal(verb_steers(options.verb), rows[i].verb != VERB_ATTACH);
+    }
+    assert_true(parse_fine("--off --pid 7").off);
+    assert_true(parse_fine("run --off prog.py").off);
+    assert_false(parse_fine("--pid 7 -o off").off);
+}
+
 /* Each sentence names what is wrong and the nearest that is right. */
 static void test_errors(void **state)
 {
@@ -126,6 +150,9 @@ static void test_errors(void **state)
         { "--pid 1 --rate fast", "--rate", "'fast'" },
         { "--pid 1 --duration -3", "--duration", "'-3'" },
         { "--pid 1 runn", "'runn'", "run" },
+        { "--pid 1 stpo", "'stpo'", "stop" },
+        { "stop --pid 1 now", "'now'", "too many" },
+        { "stop --pid 1 --json", "--json", "stop" },
         { "word -- sleep 1", "'word'", "--" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -183,8 +210,11 @@ static void test_help_lists_every_option(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_spelling_of_a_pid), cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_words_that_are_not_ours), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_every_spelling_of_a_pid),
+        cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_words_that_are_not_ours),
+        cmocka_unit_test(test_steering),
+        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_help_lists_every_option),
     };
     setenv("NO_COLOR", "1", 1);

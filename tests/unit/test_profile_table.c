@@ -188,6 +188,33 @@ static void test_missing_texts(void **state)
     assert_non_null(strstr(text, "40.0%"));
 }
 
+/* A shell's children are one line, however many they are; other notes keep theirs. */
+static void test_notes_in_groups(void **state)
+{
+    (void)state;
+    const char *commands[] = { "sh", "git", "sed", "tr", "cat" };
+    struct report_process processes[40];
+    char other[20][16];
+    for (size_t i = 0; i < 40; i++)
+        processes[i] = (struct report_process){ .pid = (int64_t)i,
+                                                .argv = { &commands[i % 5], 1 },
+                                                .note = "not a Python" };
+    processes[7].note = "could not be looked into";
+    const struct report report = { .processes = { processes, 40 } };
+    AUTO_FREE char *text = assert_plain(&report, &(struct table_settings){ .width = 100 });
+    assert_non_null(strstr(text, "  - 39 processes (sh, git, sed, tr and others): not a Python\n"));
+    assert_non_null(strstr(text, "  - process 7 (sed): could not be looked into\n"));
+    for (size_t i = 0; i < 20; i++) {
+        snprintf(other[i], sizeof other[i], "note %zu", i);
+        processes[i].note = other[i];
+        processes[i].argv.count = 0;
+    }
+    AUTO_FREE char *many = assert_plain(&report, &(struct table_settings){ .width = 100 });
+    assert_non_null(strstr(many, "  - process 9: note 9\n"));
+    assert_null(strstr(many, "note 10"));
+    assert_non_null(strstr(many, "  - 30 more processes have notes\n"));
+}
+
 static void test_long_lines(void **state)
 {
     (void)state;
@@ -260,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_mallocs_keep_a_line),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_missing_texts),
+        cmocka_unit_test(test_notes_in_groups),
         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_many_lines),
     };
