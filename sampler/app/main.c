@@ -5,6 +5,7 @@
 #include "sampler/app/view.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum exit_status { EXIT_FINE = 0, EXIT_USAGE = 2, EXIT_OURS = 125 };
 
@@ -27,6 +28,8 @@ static const char *words_missing(const struct options *options)
     if ((options->verb == VERB_RUN || options->verb == VERB_LAUNCH) &&
         (!options->words || !options->words[0]))
         return "which program? Its name comes behind the options";
+    if (options->format && strcmp(options->format, "json") && strcmp(options->format, "cli"))
+        return "--format takes json or cli";
     return NULL;
 }
 

@@ -98,21 +98,21 @@ int member_open(struct member *member, const struct stack_options *options, stru
     return error;
 }
 
-static bool is_refused(const struct member *member)
+bool member_is_refused(const struct member *member)
 {
     return member->refusal == -EPERM || member->refusal == -ENOTSUP;
 }
 
 bool member_waits_for_open(const struct member *member)
 {
-    return !member->target && !member->ended && !is_refused(member);
+    return !member->target && !member->ended && !member_is_refused(member);
 }
 
 const char *member_note(const struct member *member)
 {
     if (member->was_python)
         return NULL;
-    if (is_refused(member))
+    if (member_is_refused(member))
         return "could not be looked into";
     if (member->refusal == -ENOENT)
         return member->had_stacks ? "not a Python any more" : "not a Python";

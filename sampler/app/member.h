@@ -42,6 +42,8 @@ uint64_t member_untold_ns(const struct member *member);
 int member_open(struct member *member, const struct stack_options *options, struct sources *sources,
                 uint64_t now_ns, struct failure *why);
 
+/* For good: not allowed, or no CPython that is known. */
+bool member_is_refused(const struct member *member);
 bool member_waits_for_open(const struct member *member);
 
 /* Why nothing is to be seen of it; NULL: something may be. */

@@ -133,10 +133,10 @@ size_t members_open_due(struct members *members, uint64_t now_ns, struct failure
         struct failure refusal = { 0 };
         if (!member_waits_for_open(member) || member->next_try_ns > now_ns)
             continue;
-        if (member_open(member, &members->options, members->sources, now_ns, &refusal))
-            *why = refusal;
-        else
+        if (!member_open(member, &members->options, members->sources, now_ns, &refusal))
             members->python++;
+        else if (member_is_refused(member))
+            *why = refusal;
     }
     return members->python;
 }

@@ -30,7 +30,8 @@ int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t n
 void members_end(struct members *members, pid_t pid, int exit_status, uint64_t cpu_ns,
                  uint64_t now_ns);
 
-/* Opens what is due. Returns how many members were opened so far; `why` keeps the last refusal. */
+/* Opens what is due. Returns how many members were opened so far; `why` keeps the last one that was
+ * not allowed or is not known. */
 size_t members_open_due(struct members *members, uint64_t now_ns, struct failure *why);
 
 /* When that has something to do; UINT64_MAX: nothing. */

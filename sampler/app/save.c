@@ -66,6 +66,20 @@ static mode_t usual_mode(void)
     return 0666 & ~mask;
 }
 
+/* A device or a pipe is written to: a file in its place would be the end of it. */
+static bool is_special(const char *path)
+{
+    struct stat stat_buffer;
+    return stat(path, &stat_buffer) == 0 && !S_ISREG(stat_buffer.st_mode) &&
+           !S_ISDIR(stat_buffer.st_mode);
+}
+
+static int write_special(const char *path, const char *text, size_t size)
+{
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -errno : write_all(fd, text, size);
+}
+
 static int write_renamed(const char *path, const char *text, size_t size)
 {
     char temporary[SAVE_PATH_SIZE];
@@ -83,9 +97,37 @@ static int write_renamed(const char *path, const char *text, size_t size)
     return error;
 }
 
+static int folder_check(const char *path)
+{
+    char folder[SAVE_PATH_SIZE];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    return access(slash ? folder : ".", W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+int save_check(const char *path, struct failure *why)
+{
+    struct stat stat_buffer;
+    int error = 0;
+    if (is_special(path))
+        error = access(path, W_OK) < 0 ? -errno : 0;
+    else if (!*path)
+        error = -ENOENT;
+    else
+        error = stat(path, &stat_buffer) == 0 && S_ISDIR(stat_buffer.st_mode) ? -EISDIR
+                                                                              : folder_check(path);
+    if (error)
+        failure_set(why, error, "the profile cannot be written to '%s': %s", path,
+                    strerror(-error));
+    return error;
+}
+
 int save_text(const char *path, const char *text, size_t size, char *ret_path, struct failure *why)
 {
-    int error = write_renamed(path, text, size);
+    int error =
+        is_special(path) ? write_special(path, text, size) : write_renamed(path, text, size);
     if (!error) {
         snprintf(ret_path, SAVE_PATH_SIZE, "%s", path);
         *why = (struct failure){ 0 };

@@ -15,6 +15,10 @@ enum { SAVE_PATH_SIZE = 4096 };
  */
 int save_path(const char *pattern, pid_t pid, char *into, size_t size);
 
+/* Before there is anything to save: would it find its place? 0, or a negative errno and the
+ * sentence. */
+int save_check(const char *path, struct failure *why);
+
 /*
  * Writes the text under the name. When that cannot be, it goes to the temporary folder: still 0,
  * with the sentence in `why` and the name in `ret_path`. Negative errno when even that failed.

@@ -88,3 +88,18 @@ void session_close(struct session *session)
         process_close(session->process);
     *session = (struct session){ 0 };
 }
+
+int session_probe(pid_t pid, bool follow, struct failure *why)
+{
+    const struct stack_options options = { .nonblocking = true };
+    struct session session;
+    AUTO_FREE pid_t *list = NULL;
+    int error = session_open(pid, &options, &session, why);
+    if (!error)
+        session_close(&session);
+    bool expected = error == -EAGAIN;
+    int count = error == -ENOENT && follow ? process_list_descendants(pid, &list) : 0;
+    for (int i = 0; i < count && !expected; i++)
+        expected = is_python(list[i]);
+    return expected ? 0 : error;
+}

@@ -18,6 +18,12 @@ int session_open(pid_t pid, const struct stack_options *options, struct session 
                  struct failure *why);
 void session_close(struct session *session);
 
+/*
+ * Is there a Python to profile: in the process or, where children are followed, below it? 0, also
+ * when one has only begun, or as session_open.
+ */
+int session_probe(pid_t pid, bool follow, struct failure *why);
+
 /* When a read failed because the target ended or became another program: says so. Else returns
  * `error`. */
 int session_explain(const struct session *session, int error, struct failure *why);

@@ -111,6 +111,7 @@ static char **shell_argv_new(const char *path, char *const *argv)
 
 static int failed(int error, const char *command, const char *path, struct failure *why)
 {
+    struct stat stat_buffer;
     if (error == -ENOENT && program_check(path) == 0)
         return failure_set(why, error,
                            "cannot run %s: the interpreter that its first line, or its "
@@ -120,6 +121,8 @@ static int failed(int error, const char *command, const char *path, struct failu
         return failure_set(why, error, "there is no command %s in the folders of PATH", command);
     if (error == -ENOENT)
         return failure_set(why, error, "there is no file %s to run", command);
+    if (error == -EACCES && stat(path, &stat_buffer) == 0 && S_ISDIR(stat_buffer.st_mode))
+        return failure_set(why, error, "%s is a folder and no program", path);
     if (error == -EACCES)
         return failure_set(why, error,
                            "%s is not executable: a script can be given to its "

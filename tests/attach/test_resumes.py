@@ -1,5 +1,5 @@
-"""The profiler killed at any moment: what it looked at runs on as if nobody had looked, and comes to
-its right result."""
+"""The profiler killed at any moment: what it looked at runs on as if nobody had looked, and comes
+to its right result."""
 
 import os
 import random

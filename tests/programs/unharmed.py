@@ -1,5 +1,5 @@
-"""Work whose right result is known: threads that hash, recurse, sleep and poll, over and over until
-they are let go, and each round must come out like the first. `unharmed.py [SECONDS]`: for so long."""
+"""Work whose right result is known: threads that hash, recurse, sleep and poll, over and over, and
+each round must come out like the first. Until they are let go; `unharmed.py SECONDS`: so long."""
 
 import hashlib
 import select
