@@ -19,11 +19,15 @@ NOBODY = 65534
 
 class OnAndOff(harness.AttachTest):
     def check_steps(self, profiler, target, sampled):
-        """The functions of these steps have what they used, and nothing else has anything."""
+        """All CPU time is that of these steps. What a step used after the last look at it may stand
+        where the thread was met next, but none of it in a step that nobody looked at."""
         profile = profiler.profile()
         for name in ("first", "second", "third"):
             has = cpu_of(function_of(profile, name))
-            self.assertAlmostEqual(has, sampled.get(name, 0), delta=0.15 * sampled.get(name, 0))
+            if name in sampled:
+                self.assertGreater(has, 0.5 * sampled[name], name)
+            else:
+                self.assertEqual(has, 0, name)
         self.assertAlmostEqual(cpu_of(profile["totals"]), sum(sampled.values()),
                                delta=0.1 * sum(sampled.values()))
         return profile
