@@ -4,6 +4,7 @@ anything is lost; the status tells; programs and profiles are as they were."""
 import json
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 
@@ -228,19 +229,24 @@ class Output(ProfilingTest):
         self.assertRegex(answer.stderr, b"No space left on device; it went to .*scalene-profile-")
         self.assertEqual(len(self.files()), 1)
 
+    @needs_root
     def test_device(self):
         """It is written to, not replaced."""
-        answer = self.launch(*self.program("0.15"), output="/dev/full")
+        full = os.path.join(self.folder, "full")
+        os.mknod(full, stat.S_IFCHR | 0o600, os.makedev(1, 7))  # as /dev/full
+        answer = self.launch(*self.program("0.15"), output=full)
         self.assertEqual(answer.returncode, 0)
-        self.assertRegex(answer.stderr, b"/dev/full .*No space left on device; it went to ")
-        self.assertEqual(self.launch(*self.program("0.15"), output="/dev/null").stderr, b"")
-        for device in ("/dev/full", "/dev/null"):
-            self.assertTrue(os.path.exists(device) and not os.path.isfile(device), device)
+        self.assertRegex(answer.stderr, b"full .*No space left on device; it went to ")
+        self.assertTrue(stat.S_ISCHR(os.stat(full).st_mode))
 
     def test_pipe(self):
-        answer = self.launch(*self.program("0.15"), output="/dev/stdout")
+        pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
+        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+        answer = self.launch(*self.program("0.15"), output=pipe)
+        text = reader.communicate(timeout=harness.PATIENCE_S)[0]
         self.assertEqual((answer.returncode, answer.stderr), (0, b""))
-        self.assertTrue(json.loads(answer.stdout.decode())["files"])
+        self.assertTrue(json.loads(text.decode())["files"])
 
     def test_nowhere_at_all(self):
         answer = self.launch(*self.program("0.15"), output="/no/such/folder/profile.json",
