@@ -86,7 +86,8 @@ int member_open(struct member *member, const struct stack_options *options, stru
                 uint64_t now_ns, struct failure *why)
 {
     int error = target_find(member, options, sources, now_ns, why);
-    member->refusal = error;
+    if (error != -ESRCH || !member->refusal) /* what it was is better than that it is gone */
+        member->refusal = error;
     if (!error) {
         member_opened(member);
         return 0;

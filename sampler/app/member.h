@@ -21,10 +21,11 @@ struct member {
     int refusal;     /* why it was not opened at the last try */
     uint64_t joined_ns, ended_ns, next_try_ns, try_ns;
     int exit_status;
-    uint64_t cpu_ns;    /* the kernel's account, as last learnt */
-    uint64_t base_ns;   /* of that: before it was ours to tell */
-    uint64_t told_ns;   /* of that: went into the profile */
-    uint64_t excess_ns; /* what was told beyond the account at its end */
+    uint64_t main_ident; /* of its main thread, as last seen; 0: not yet */
+    uint64_t cpu_ns;     /* the kernel's account, as last learnt */
+    uint64_t base_ns;    /* of that: before it was ours to tell */
+    uint64_t told_ns;    /* of that: went into the profile */
+    uint64_t excess_ns;  /* what was told beyond the account at its end */
     uint64_t rss_bytes, peak_rss_bytes;
     char arguments[ARGUMENTS_SIZE];
     const char *argv[ARGUMENTS_MAX + 1];

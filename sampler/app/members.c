@@ -216,8 +216,11 @@ static int tick_add(struct members *members, struct member *member, struct tick_
         member->rss_bytes = tick->rss_bytes;
     if (tick->rss_bytes > member->peak_rss_bytes)
         member->peak_rss_bytes = tick->rss_bytes;
-    for (size_t i = 0; i < tick->sample_count; i++)
+    for (size_t i = 0; i < tick->sample_count; i++) {
         members->samples += tick->samples[i].samples;
+        if (tick->samples[i].is_main)
+            member->main_ident = tick->samples[i].ident;
+    }
     return profile_add_tick(profile, tick);
 }
 
@@ -227,6 +230,7 @@ static int untold_tell(struct members *members, struct member *member, uint64_t 
 {
     struct sample_event sample = {
         .tid = member->pid,
+        .ident = member->main_ident,
         .is_main = true,
         .native_ns = member_untold_ns(member),
     };

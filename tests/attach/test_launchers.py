@@ -1,0 +1,91 @@
+"""Programs that start Pythons in their own way, from the environment that cmake/launchers makes:
+what their workers did is in the one profile. It has one interpreter, so one release is enough."""
+
+import os
+import signal
+import socket
+
+import harness
+from harness import PROGRAMS
+from test_launch import LaunchTest as Launching
+
+CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+TOOLS = os.path.join(CACHE, "scalene-attach", "launchers-venv")
+
+
+def tool(name):
+    return os.path.join(TOOLS, "bin", name)
+
+
+class Launchers(Launching):
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists(os.path.join(TOOLS, "complete")):
+            self.skipTest("cmake/launchers found no way to the Python index")
+        if os.path.realpath(tool("python")) != harness.CURRENT.executable:
+            self.skipTest("the environment of cmake/launchers has another interpreter")
+
+    def check_workers(self, profile, seconds):
+        """What launched.burn() used, and in how many processes."""
+        (name,) = [name for name in profile["files"] if name.endswith("/launched.py")]
+        (burn,) = [each for each in profile["files"][name]["functions"] if each["line"] == "burn"]
+        used = sum(burn[kind] for kind in ("cpu_python_s", "cpu_native_s", "cpu_kernel_s"))
+        self.assertGreater(used, 0.5 * seconds)
+        self.assertGreaterEqual(sum(each["cpu_s"] for each in profile["processes"]), seconds)
+        return burn["n_processes"]
+
+    def test_pytest_with_two_workers(self):
+        answer = self.run_words(*self.options("--"), tool("pytest"), "-q", "-n", "2", "-p",
+                                "no:cacheprovider", "--dist", "each",
+                                os.path.join(PROGRAMS, "test_burning.py"), cwd=self.folder)
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""), answer.stdout)
+        self.assertIn(b"4 passed", answer.stdout)
+        self.assertEqual(self.check_workers(self.profile(), 4 * 0.3), 2)
+
+    def ask(self, path):
+        """One request to the server, and which process answered."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(harness.PATIENCE_S)
+            connection.connect(path)
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            answer = b""
+            while True:
+                more = connection.recv(65536)
+                if not more:
+                    break
+                answer += more
+        self.assertTrue(answer.startswith(b"HTTP/1.0 200"), answer)
+        return int(answer.rpartition(b"\r\n")[2])
+
+    def test_gunicorn(self):
+        path = os.path.join(self.folder, "socket")
+        server = harness.start_attach(
+            "-q", "-o", self.output, "--", tool("gunicorn"), "--workers", "2", "--bind",
+            "unix:" + path, "--chdir", PROGRAMS, "--log-level", "warning", "served:application",
+            env={"PYTHONDONTWRITEBYTECODE": "1"}, cwd=self.folder)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        harness.until(lambda: os.path.exists(path), "a server")
+        requests = 6
+        served = {self.ask(path) for _ in range(requests)}
+        server.send_signal(signal.SIGTERM)
+        _, error = server.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(server.returncode, 0, error)
+        profile = self.profile()
+        self.assertLessEqual(served, {each["pid"] for each in profile["processes"]})
+        self.check_workers(profile, requests * 0.1)
+
+    def test_uv_run(self):
+        answer = self.run_words(*self.options("--"), tool("uv"), "run", "--quiet", "--offline",
+                                "--no-project", "--python", tool("python"),
+                                os.path.join(PROGRAMS, "launched.py"), "0.3", "exit", "5",
+                                cwd=self.folder)
+        self.assertEqual((answer.returncode, answer.stderr), (5, b""))
+        self.assertEqual(self.check_workers(self.profile(), 0.3), 1)
+        rows = {os.path.basename(each["executable"]): each["note"]
+                for each in self.profile()["processes"]}
+        self.assertEqual(rows["uv"], "not a Python")
+
+
+if __name__ == "__main__":
+    harness.main()
