@@ -59,6 +59,13 @@ class Profiler:
     def await_more_samples(self, pid):
         self.await_samples(pid, self.status(pid)["sampling"]["samples"])
 
+    def await_function(self, pid, name):
+        """Until it has CPU time; the profile that told is taken away again."""
+        self.await_listening(pid)
+        until(lambda: self.ask("flush", pid).returncode == 0 and
+              cpu_of(function_of(self.profile(), name)) > 0, "CPU time of %s" % name)
+        os.unlink(self.output)
+
     def has_failed(self):
         if self.process.poll() is not None:
             raise AssertionError(self.process.stderr.read())

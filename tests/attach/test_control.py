@@ -117,7 +117,7 @@ class OnAndOff(harness.AttachTest):
     def test_child_while_off(self):
         """It is listed, and nothing of what it did is counted."""
         with Launched(self, "child") as profiler:
-            profiler.await_samples(profiler.pid, 5)
+            profiler.await_function(profiler.pid, "wait_for_step")
             profiler.tell("off", profiler.pid)
             profiler.step()
             profiler.tell("on", profiler.pid)
@@ -136,8 +136,7 @@ class FlushStopStatus(harness.AttachTest):
         """A whole profile each time, renamed to its place; the profiling goes on."""
         with Target("threads.py", "spinning") as target:
             with attached(self, target, "--quiet") as profiler:
-                profiler.await_samples(target.pid)
-                until(lambda: profiler.ask("flush", target.pid).returncode == 0, "a first line")
+                profiler.await_function(target.pid, "spin")
                 seen, samples = [], 0
                 for _ in range(3):
                     profiler.await_samples(target.pid, samples)
@@ -156,9 +155,7 @@ class FlushStopStatus(harness.AttachTest):
         """It goes to the temporary folder, whoever asked is told, and nothing ends."""
         with Target("threads.py", "spinning") as target:
             with attached(self, target) as profiler:
-                profiler.await_samples(target.pid)
-                until(lambda: profiler.ask("flush", target.pid).returncode == 0, "a first line")
-                os.unlink(profiler.output)
+                profiler.await_function(target.pid, "spin")
                 os.mkdir(profiler.output)
                 told = profiler.tell("flush", target.pid)
                 fallback = re.search(r"saved to (\S+)", told).group(1)
@@ -173,7 +170,7 @@ class FlushStopStatus(harness.AttachTest):
         """As at the end of --duration: the profile is there when the command returns."""
         with Target("threads.py", "spinning") as target:
             with attached(self, target) as profiler:
-                profiler.await_samples(target.pid, 5)
+                profiler.await_function(target.pid, "spin")
                 told = profiler.tell("stop", target.pid)
                 self.assertIn(os.path.realpath(profiler.output), told)
                 self.assertGreater(cpu_of(function_of(profiler.profile(), "spin")), 0)
@@ -183,7 +180,7 @@ class FlushStopStatus(harness.AttachTest):
     def test_stop_of_a_launch(self):
         """The program goes on, and its status is still ours."""
         with Launched(self, "alone") as profiler:
-            profiler.await_samples(profiler.pid, 5)
+            profiler.await_function(profiler.pid, "wait_for_step")
             profiler.tell("stop", profiler.pid)
             self.assertEqual(profiler.profile()["mode"], "launch")
             self.assertGreater(cpu_of(function_of(profiler.profile(), "wait_for_step")), 0)
@@ -255,7 +252,7 @@ class ByItself(harness.AttachTest):
     def check_signal(self, number):
         with Target("threads.py", "spinning") as target:
             with attached(self, target) as profiler:
-                profiler.await_samples(target.pid, 5)
+                profiler.await_function(target.pid, "spin")
                 profiler.process.send_signal(number)
                 self.assertIn("profile saved to " + profiler.output, profiler.end())
                 self.assertGreater(cpu_of(function_of(profiler.profile(), "spin")), 0)
@@ -271,7 +268,7 @@ class ByItself(harness.AttachTest):
     def test_interrupted_while_off(self):
         with Target("threads.py", "spinning") as target:
             with attached(self, target) as profiler:
-                profiler.await_samples(target.pid, 5)
+                profiler.await_function(target.pid, "spin")
                 profiler.tell("off", target.pid)
                 profiler.process.send_signal(signal.SIGINT)
                 self.assertIn("profile saved to", profiler.end())
@@ -313,7 +310,7 @@ class WhoMay(harness.AttachTest):
     def test_same_target_twice(self):
         with Target("threads.py", "spinning") as target:
             with attached(self, target, "--pid", target.pid) as profiler:
-                profiler.await_samples(target.pid, 5)
+                profiler.await_function(target.pid, "spin")
                 profiler.tell("stop", target.pid)
                 profiler.end()
 
@@ -321,7 +318,7 @@ class WhoMay(harness.AttachTest):
         """One run, steered by the number of either."""
         with Target("threads.py", "spinning") as one, Target("threads.py", "spinning") as other:
             with Profiler(self, "--pid", one.pid, "--pid", other.pid) as profiler:
-                profiler.await_samples(one.pid, 10)
+                profiler.await_function(one.pid, "spin")
                 profiler.tell("off", one.pid)
                 self.assertEqual(profiler.status(other.pid)["state"], "off")
                 profiler.tell("stop", other.pid)
@@ -341,7 +338,7 @@ class WhoMay(harness.AttachTest):
                 self.refuse(profiler.ask("status", target.pid), OWN_FAILURE, "no profiler")
                 profiler.process.communicate()
                 with profiler:
-                    profiler.await_samples(target.pid, 5)
+                    profiler.await_function(target.pid, "spin")
                     profiler.tell("stop", target.pid)
                     profiler.end()
 
