@@ -18,7 +18,7 @@ enum {
     SCAN_NS = 1000000000,
     COST_FACTOR = 100, /* a beat is followed by so many times its cost: 1 % of a core at most */
     FRESH = 100,       /* looks at a new program, one a beat; later */
-    STALE = 10,        /* one in so many beats */
+    STALE = 10,        /* one in so many beats, where there are more than … */
     CHECKED = 16,      /* members a beat, and in addition */
     SHARE_CHECKED = 8, /* one in so many, so that the ended are forgotten as fast as others end */
     NEW_PIDS = 256,    /* more than these: a scan of all is cheaper */
@@ -287,7 +287,7 @@ static void member_check(struct family_watch *watch, struct member *member)
         member_forget_gone(watch, member->pid);
         return;
     }
-    if (member->looks++ > FRESH && member->looks % STALE)
+    if (member->looks++ > FRESH && watch->members.count > CHECKED && member->looks % STALE)
         return;
     cpu_clock_read(member->pid, &member->cpu_ns);
     if (member->pidfd < 0 && !member_is_alive(member))

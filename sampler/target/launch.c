@@ -122,7 +122,7 @@ static int failed(int error, const char *command, const char *path, struct failu
     if (error == -ENOENT)
         return failure_set(why, error, "there is no file %s to run", command);
     if (error == -EACCES && stat(path, &stat_buffer) == 0 && S_ISDIR(stat_buffer.st_mode))
-        return failure_set(why, error, "%s is a folder and no program", path);
+        return failure_set(why, error, "%s is not executable: it is a folder", path);
     if (error == -EACCES)
         return failure_set(why, error,
                            "%s is not executable: a script can be given to its "

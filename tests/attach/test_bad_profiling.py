@@ -119,7 +119,9 @@ class NothingToShow(ProfilingTest):
             file.write("a profile")
         self.check_nothing(self.launch("true"), OWN_FAILURE, "no Python ran")
         self.check_nothing(self.launch("false"), 1, "no Python ran")
-        self.check_nothing(self.launch(*harness.CURRENT.command("-c", "pass")), OWN_FAILURE)
+        answer = run_attach("-q", "-o", self.output, "--profile-only", "elsewhere", "--",
+                            *harness.CURRENT.command("-c", "pass"))
+        self.check_nothing(answer, OWN_FAILURE)
         self.assertEqual(harness.read_text(self.output), "a profile")
         self.assertEqual(self.files(), ["profile.json"])
 

@@ -3,10 +3,11 @@
 #define _GNU_SOURCE 1 /* ppoll */
 
 #include "family.h"
+#include "sampler/target/cpu_clock.h"
 
 #include <sys/resource.h>
 
-enum { BURNERS = 20, STORM = 10000, SURVIVORS = 3 };
+enum { BURNERS = 20, STORM = 10000, SURVIVORS = 3, SIBLINGS = 4 };
 
 static void gate_open(void)
 {
@@ -87,17 +88,22 @@ static uint64_t cpu_of_children(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
+static void burn_until(long used_ns)
+{
+    struct timespec used;
+    do {
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    } while (used.tv_sec == 0 && used.tv_nsec < used_ns);
+}
+
 /* One after the other, each waited for at once: 20 ms and away. */
 static void burn_in_children(struct child_side *side)
 {
     child_say_ready(side);
     child_await_order(side);
     for (size_t i = 0; i < BURNERS; i++) {
-        struct timespec used;
         if (fork_known(i) == 0) {
-            do {
-                clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-            } while (used.tv_sec == 0 && used.tv_nsec < 20000000);
+            burn_until(20000000);
             _exit(0);
         }
         wait(NULL);
@@ -106,21 +112,75 @@ static void burn_in_children(struct child_side *side)
     child_await_order(side);
 }
 
+/* Together, with a rest between; all are waited for before anybody looks again. */
+static void burn_beside_each_other(struct child_side *side)
+{
+    child_say_ready(side);
+    child_await_order(side);
+    for (size_t i = 0; i < SIBLINGS; i++) {
+        if (fork_known(i) == 0) {
+            burn_until(20000000);
+            sem_wait(&shared->gate);
+            burn_until(30000000 + 10000000 * (long)i);
+            _exit(0);
+        }
+    }
+    for (size_t i = 0; i < SIBLINGS; i++)
+        wait(NULL);
+    shared->cpu_ns = cpu_of_children();
+    child_await_order(side);
+}
+
 /* To two ticks of the clock in which the kernel tells a parent what its children cost. */
-static void test_cpu_of_short_lives(void **state)
+static void check_sum(pid_t parent)
 {
     uint64_t sum_ns = 0, tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
     const volatile uint64_t *account_ns = &shared->cpu_ns;
+    for (size_t i = 0; i < told.count; i++)
+        sum_ns += told.list[i].pid == parent ? 0 : told.list[i].cpu_ns;
+    await(*account_ns);
+    assert_in_range(sum_ns, *account_ns - 2 * tick_ns, *account_ns + 2 * tick_ns);
+}
+
+static bool have_burnt(uint64_t cpu_ns)
+{
+    uint64_t used_ns;
+    for (size_t i = 0; i < SIBLINGS; i++)
+        if (cpu_clock_read(known(i), &used_ns) || used_ns < cpu_ns)
+            return false;
+    return true;
+}
+
+/* What was read of each while it lived is its own, the rest somebody's: none of it twice. */
+static void test_cpu_of_siblings(void **state)
+{
+    const volatile uint64_t *account_ns = &shared->cpu_ns;
+    AUTO_CHILD struct child child = child_start(burn_beside_each_other, NULL);
+    child_await_ready(&child);
+    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
+    attend(watch);
+    child_order(&child);
+    attend_until(watch, told.count == SIBLINGS + 1);
+    await(have_burnt(20000000));
+    for (int beats = 0; beats < 3; beats++) {
+        uint64_t beat_ns = family_watch_deadline_ns(watch);
+        attend_until(watch, family_watch_deadline_ns(watch) != beat_ns);
+    }
+    gate_open();
+    await(*account_ns);
+    attend_until(watch, told.ended == SIBLINGS);
+    check_sum(child.pid);
+}
+
+static void test_cpu_of_short_lives(void **state)
+{
     AUTO_CHILD struct child child = child_start(burn_in_children, NULL);
     child_await_ready(&child);
     AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
     attend(watch);
     child_order(&child);
     attend_until(watch, told.ended == BURNERS);
-    for (size_t i = 0; i < told.count; i++)
-        sum_ns += told.list[i].pid == child.pid ? 0 : told.list[i].cpu_ns;
-    await(*account_ns);
-    assert_in_range(sum_ns, *account_ns - 2 * tick_ns, *account_ns + 2 * tick_ns);
+    check_sum(child.pid);
 }
 
 static void live_briefly(void)
@@ -164,10 +224,8 @@ static void test_lost_news(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_many_children),
-        BOTH(test_no_pidfds),
-        EVENTS(test_cpu_of_short_lives),
-        EVENTS(test_lost_news),
+        BOTH(test_many_children),   BOTH(test_no_pidfds),   EVENTS(test_cpu_of_short_lives),
+        BOTH(test_cpu_of_siblings), EVENTS(test_lost_news),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
