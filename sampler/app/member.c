@@ -77,7 +77,7 @@ static void member_opened(struct member *member)
              stack_reader_python(target_reader(member->target)));
     if (cpu_clock_read(member->pid, &cpu_ns) == 0)
         member_learn_cpu(member, cpu_ns);
-    if (!member->born && !member->was_python)
+    if (!member->born && !member->was_python && !member->told_ns)
         member->base_ns = member->cpu_ns;
     member->begins = member->was_python = true;
 }
