@@ -20,20 +20,25 @@ PAIRS = 21
 
 
 class Unavailable(Exception):
-    """Why there is no py-spy here."""
+    """Why a tool to compare with is not here."""
 
 
-def find_py_spy():
+def find_tool(name, package):
+    """That of PATH, or of a package of the Python index, kept in the cache folder."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    folder = os.path.join(cache, "scalene-attach", "py-spy")
+    folder = os.path.join(cache, "scalene-attach", name)
     places = os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]
-    if not shutil.which("py-spy", path=places):
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, "py-spy"]
+    if not shutil.which(name, path=places):
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, package]
         installed = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if installed.returncode != 0:
             words = installed.stderr.decode().strip().splitlines() or ["it failed"]
-            raise Unavailable("no py-spy: pip says " + words[-1])
-    return shutil.which("py-spy", path=places)
+            raise Unavailable("no %s: pip says %s" % (name, words[-1]))
+    return shutil.which(name, path=places)
+
+
+def find_py_spy():
+    return find_tool("py-spy", "py-spy")
 
 
 def measure(command, interpreter):

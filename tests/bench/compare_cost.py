@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""What profiling costs beside austin and `py-spy --nonblocking`: each profiles the same program by
+turns, for a few seconds, some rounds; CPU time of the profiler for a second of profiling, and for
+one sample of a running thread. SCALENE_ATTACH names ours; austin and py-spy are
+those of PATH, or what pip puts into the cache folder once."""
+
+import argparse
+import collections
+import json
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "attach"))
+
+import harness
+from compare_dump import Unavailable, find_tool
+
+SECONDS, ROUNDS = 5, 3
+
+# name, sleeping threads, depth of the busy one (0: none), samples a second
+SCENES = [
+    ("busy", 0, 20, 1000),
+    ("200 asleep", 200, 20, 100),
+    ("1 asleep", 1, 0, 100),
+    ("1000 asleep", 1000, 0, 100),
+]
+Run = collections.namedtuple("Run", "cpu_s samples paused rss_mb")
+
+
+def ours(*options):
+    def command(pid, rate, seconds, output):
+        return [harness.SCALENE_ATTACH, "--pid", pid, "--duration", seconds, "--rate", rate, "-q",
+                "--output", output, *options]
+
+    def samples(output):
+        with open(output) as file:
+            profile = json.load(file)
+        sampling = profile["sampling"]
+        return sampling["samples"], sampling["paused_s"] / profile["elapsed_time_sec"]
+
+    return command, samples
+
+
+def raw_samples(output):
+    """Collapsed stacks, a count or a duration at the end of each line."""
+    with open(output, errors="replace") as file:
+        rows = [line.split() for line in file if re.search(r" \d+$", line)]
+    return sum(int(row[-1]) for row in rows), None
+
+
+def austin_samples(output):
+    with open(output, errors="replace") as file:
+        return sum(not line.startswith("#") for line in file if line.strip()), None
+
+
+def tools():
+    """Name: (command of pid, rate, seconds, output; samples and paused share of an output)."""
+    found = {
+        "ours": ours(),
+        "ours, no pauses": ours("--nonblocking", "--no-native"),
+    }
+    try:
+        austin = find_tool("austin", "austin-dist<4")  # 4 wants a newer C library than Debian 12 has
+        found["austin"] = (
+            lambda pid, rate, seconds, output: [
+                austin, "-i", "%dus" % (1000000 // rate), "-p", pid, "-x", seconds, "-o", output],
+            austin_samples,
+        )
+    except Unavailable as reason:
+        print(reason)
+    try:
+        py_spy = find_tool("py-spy", "py-spy")
+        found["py-spy"] = (
+            lambda pid, rate, seconds, output: [
+                py_spy, "record", "--nonblocking", "-r", rate, "-d", seconds, "-p", pid, "-f",
+                "raw", "-t", "-o", output],
+            raw_samples,
+        )
+    except Unavailable as reason:
+        print(reason)
+    return found
+
+
+def children_cpu():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure(tool, pid, rate, seconds):
+    command, samples = tool
+    with tempfile.TemporaryDirectory() as folder:
+        output = os.path.join(folder, "profile.json")
+        words = [str(word) for word in command(pid, rate, seconds, output)]
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
+        if status:
+            raise AssertionError("%s: status %d" % (" ".join(words), status))
+        count, paused = samples(output)
+    return Run(usage.ru_utime + usage.ru_stime, count, paused, usage.ru_maxrss / 1024)
+
+
+def scene_rows(scene, python, seconds, rounds):
+    """By tool: the median run."""
+    name, sleepers, depth, rate = scene
+    runs = collections.defaultdict(list)
+    program = os.path.join(harness.PROGRAMS, "cost.py")
+    with subprocess.Popen([python, program, str(sleepers), str(depth)], stdout=subprocess.PIPE,
+                          preexec_fn=harness.allow_any_tracer) as target:
+        target.stdout.readline()
+        for _ in range(rounds):
+            for tool, how in tools().items():
+                runs[tool].append(measure(how, target.pid, rate, seconds))
+        target.kill()
+    return {tool: Run(*map(middle, zip(*found))) for tool, found in runs.items()}
+
+
+def middle(values):
+    return None if None in values else statistics.median(values)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=SECONDS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--python", default=sys.executable)
+    options = parser.parse_args()
+    print("%-12s %-16s %9s %9s %12s %8s %7s"
+          % ("scene", "tool", "cpu ms/s", "samples", "us a sample", "paused", "MB"))
+    for scene in SCENES:
+        rows = scene_rows(scene, options.python, options.seconds, options.rounds)
+        for tool, run in rows.items():
+            print("%-12s %-16s %9.2f %9d %12.1f %8s %7.1f"
+                  % (scene[0], tool, 1e3 * run.cpu_s / options.seconds, run.samples,
+                     1e6 * run.cpu_s / max(1, run.samples),
+                     "" if run.paused is None else "%.2f %%" % (100 * run.paused), run.rss_mb),
+                  flush=True)
+
+
+if __name__ == "__main__":
+    main()
