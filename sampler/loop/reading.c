@@ -6,6 +6,7 @@
 #include "sampler/loop/cpu_kind.h"
 #include "sampler/loop/native_merge.h"
 #include "sampler/loop/stack_reader.h"
+#include "sampler/target/cpu_clock.h"
 #include "sampler/target/trace.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ enum {
     BREATH_NS = 20000,           /* between two tries at one that is paused; doubled each time, */
     LONGEST_BREATH_NS = 5000000, /* because on a busy machine it waits for a core first */
     LOOK_TRIES = 8,              /* without pausing */
+    MADE_WAY_NS = 300000,        /* between our getting a core and asking a thread to stop */
 };
 
 struct reading {
@@ -76,60 +78,77 @@ static int read_blocked(struct reading *reading)
     return error;
 }
 
-/*
- * The kernel's account of a thread that runs lags by up to a tick; it is exact once the thread has
- * left its core, which is a moment after the kernel tells of the stop. Who had to be put on a CPU
- * to stand still was waiting for one.
- */
-static void account_paused(struct reading *reading)
-{
-    uint64_t turns = reading->wait.turns;
-    if (!reading->slot->probe_open ||
-        thread_probe_account(&reading->slot->probe, &reading->wait) < 0)
-        return;
-    if (!reading->wait.off_cpu && reading->wait.turns != turns)
-        reading->wait.state = THREAD_WAIT_CPU;
-}
-
-static uint64_t clock_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* What a pause was like, on both sides. */
+struct hold {
+    struct wait_state before; /* the thread's account */
+    uint64_t waited_ns;       /* we, for a core */
+    uint64_t stop_ns;         /* until it stood still */
+    uint64_t stood_ns;        /* until it went on, from when it was asked to stand still */
+    uint64_t work_ns;         /* our CPU time in between */
+};
+
 /*
- * What the thread lost: not the time that it waited for a core before it could stop, which it would
- * have waited without us.
+ * What the thread lost. It would have waited for a core without us, as it did before it could stop;
+ * and as long as we wait for one, who has them are others, and it would have to share with them.
  */
-static void pause_count(struct stack_counts *counts, uint64_t stood_ns, uint64_t held_ns,
-                        uint64_t queued_ns)
+static void pause_count(struct stack_counts *counts, const struct hold *hold, uint64_t queued_ns)
 {
-    uint64_t lost_ns = stood_ns > queued_ns ? stood_ns - queued_ns : 0;
-    if (lost_ns < held_ns)
-        lost_ns = held_ns;
+    uint64_t stood_ns = hold->stood_ns > queued_ns ? hold->stood_ns - queued_ns : 0;
+    uint64_t lost_ns = stood_ns > hold->waited_ns ? stood_ns - hold->waited_ns : 0;
     counts->pauses++;
-    counts->paused_ns += lost_ns;
-    if (lost_ns > counts->longest_pause_ns)
-        counts->longest_pause_ns = lost_ns;
+    counts->paused_ns += lost_ns > hold->work_ns ? lost_ns : hold->work_ns;
+    if (stood_ns > counts->longest_pause_ns)
+        counts->longest_pause_ns = stood_ns;
 }
 
+/*
+ * Who had to be put on a CPU to stand still was without one. It has made way for us when it left it
+ * as we came, and where it was then is as good a moment as any; but who left it before did so where
+ * the scheduler takes tasks off, which is often in a system call.
+ */
+static void wait_judge(struct reading *reading, const struct hold *hold)
+{
+    uint64_t queued_ns = reading->wait.queued_ns - hold->before.queued_ns;
+    uint64_t ours_ns = hold->stop_ns + MADE_WAY_NS;
+    if (!reading->wait.off_cpu && reading->wait.turns != hold->before.turns &&
+        queued_ns + hold->waited_ns > ours_ns)
+        reading->wait.state = THREAD_WAIT_CPU;
+    pause_count(&reading->reader->counts, hold, queued_ns);
+}
+
+/*
+ * The kernel's account of a thread that runs lags by up to a tick; it is exact once the thread has
+ * left its core, which is a moment after the kernel tells of the stop.
+ */
 static int read_paused(struct reading *reading)
 {
-    uint64_t queued_ns = reading->wait.queued_ns;
+    const struct stack_reader *reader = reading->reader;
+    uint64_t waited_ns = core_wait_read(reader->core_wait_fd);
+    struct hold hold = { .before = reading->wait };
     struct pause pause = { 0 };
+    uint64_t since_ns = clock_ns(CLOCK_MONOTONIC);
     int error = thread_pause(reading->slot->tid, &pause);
     if (error)
         return error;
-    uint64_t since_ns = clock_ns();
+    hold.stop_ns = clock_ns(CLOCK_MONOTONIC) - since_ns;
+    uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     error = stack_look(reading, MOMENT_STILL);
     if (!error && reading->native && thread_read_registers(&pause, &reading->image.registers) == 0)
         image_copy(reading, reading->image.registers.sp);
-    account_paused(reading);
+    if (reading->slot->probe_open)
+        thread_probe_account(&reading->slot->probe, &reading->wait);
     int64_t stood = thread_resume(&pause);
-    if (stood > 0)
-        pause_count(&reading->reader->counts, (uint64_t)stood, clock_ns() - since_ns,
-                    reading->wait.queued_ns - queued_ns);
+    hold.work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - work_ns;
+    hold.waited_ns = core_wait_read(reader->core_wait_fd) - waited_ns;
+    hold.stood_ns = stood > 0 ? (uint64_t)stood : 0;
+    wait_judge(reading, &hold);
     return error;
 }
 
@@ -287,11 +306,12 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
     return error;
 }
 
-int stack_reader_look(struct stack_reader *reader, size_t index)
+int stack_reader_look(struct stack_reader *reader, size_t index, bool stands_still)
 {
+    enum py_moment moment = stands_still ? MOMENT_STILL : MOMENT_RUNNING;
     struct py_stack stack = { .count = 0 };
     int error = python_read_stack(reader->python, &reader->threads[index],
-                                  reader->slots[index].view, MOMENT_RUNNING, &stack);
+                                  reader->slots[index].view, moment, &stack);
     for (size_t i = 0; i < stack.count && !error; i++)
         python_frame_place(reader->python, &stack.frames[i]);
     return error;

@@ -48,6 +48,7 @@ struct stack_reader {
     uint64_t generation;
     bool maps_outdated; /* an address was in none of them */
     struct stack_counts counts;
+    int core_wait_fd; /* our own account, to tell our work from the machine's being full */
 };
 
 /* What threading calls the thread, else what the kernel does. */

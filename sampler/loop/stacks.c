@@ -2,6 +2,7 @@
 
 #include "pyabi/view.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/target/cpu_clock.h"
 
 #include <string.h>
 
@@ -56,6 +57,7 @@ int stack_reader_open(struct process *process, const struct stack_options *optio
         return failure_set(why, -ENOMEM, "out of memory");
     reader->process = process;
     reader->options = *options;
+    reader->core_wait_fd = core_wait_open();
     int error = python_find(&process->memory, process->proc_fd, &judge, &reader->location, why);
     if (!error)
         error = python_open(&process->memory, reader->location.runtime,
@@ -92,6 +94,7 @@ void stack_reader_close(struct stack_reader *reader)
     maps_done(&reader->maps);
     python_close(reader->python);
     arena_done(&reader->arena);
+    cleanup_close(&reader->core_wait_fd);
     free(reader->stack_copy);
     free(reader->native);
     free(reader->os_threads);

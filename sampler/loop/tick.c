@@ -1,6 +1,7 @@
 #include "sampler/loop/tick.h"
 
 #include "sampler/base/cleanup.h"
+#include "sampler/loop/target_state.h"
 #include "sampler/target/threads.h"
 
 #include <string.h>
@@ -11,37 +12,11 @@ enum {
     RSS_EVERY_NS = 100000000,
 };
 
-/* What is remembered of a thread between ticks. */
-struct account {
-    pid_t tid;
-    uint64_t ident;
-    uint64_t run_ns, queued_ns, turns; /* the kernel's, at the last look */
-    uint64_t seen_ns;                  /* when that was */
-    uint64_t next_ns, nap_ns;          /* an idle thread is left alone until then */
-    uint64_t pending_ns;               /* CPU time of bursts that no look has met */
-    enum thread_state state;
-    enum cpu_kind cpu;
-    struct frame_event *frames;
-    size_t frame_count, frame_capacity;
-    const char *name;
-    bool known, has_stack, gone;
-};
-
-struct target {
-    struct process *process;
-    struct stack_reader *reader;
-    struct account *accounts; /* in the order of the reader's threads */
-    size_t count;
-    uint64_t generation;
-    struct sample_event *samples;
-    size_t sample_count;
-    uint64_t last_ns, rss_ns;
-    uint64_t pending_idle_ns; /* idle time that no look has met */
-};
-
-static void account_done(struct account *account)
+static void accounts_free(struct account *accounts, size_t count)
 {
-    free(account->frames);
+    for (size_t i = 0; i < count; i++)
+        free(accounts[i].frames);
+    free(accounts);
 }
 
 int target_open(struct process *process, const struct stack_options *options, uint64_t now_ns,
@@ -55,6 +30,8 @@ int target_open(struct process *process, const struct stack_options *options, ui
     target->process = process;
     target->last_ns = now_ns;
     int error = stack_reader_open(process, options, &target->reader, why);
+    if (!error && unseen_new(process, &target->unseen))
+        error = failure_set(why, -ENOMEM, "out of memory");
     if (error) {
         target_close(target);
         return error;
@@ -67,9 +44,9 @@ void target_close(struct target *target)
 {
     if (!target)
         return;
-    for (size_t i = 0; i < target->count; i++)
-        account_done(&target->accounts[i]);
-    free(target->accounts);
+    accounts_free(target->accounts, target->count);
+    accounts_free(target->ended, target->ended_count);
+    unseen_free(target->unseen);
     free(target->samples);
     stack_reader_close(target->reader);
     process_close(target->process);
@@ -98,17 +75,12 @@ static struct account *account_find(struct target *target, size_t hint, pid_t ti
     return NULL;
 }
 
-/* Other threads than before: accounts follow theirs. */
+/* Other threads than before: accounts follow theirs, those that are left over have ended. */
 static int accounts_match(struct target *target, size_t count)
 {
     struct account *accounts = calloc(count + 1, sizeof *accounts);
-    struct sample_event *samples = realloc(target->samples, (count + 1) * sizeof *samples);
-    if (samples)
-        target->samples = samples;
-    if (!accounts || !samples) {
-        free(accounts);
+    if (!accounts)
         return -ENOMEM;
-    }
     for (size_t i = 0; i < count; i++) {
         struct thread_event thread;
         stack_reader_describe(target->reader, i, &thread);
@@ -119,10 +91,11 @@ static int accounts_match(struct target *target, size_t count)
         }
         accounts[i].tid = thread.tid;
         accounts[i].ident = thread.ident;
+        accounts[i].born = accounts[i].born || (!old && target->generation);
     }
-    for (size_t i = 0; i < target->count; i++)
-        account_done(&target->accounts[i]);
-    free(target->accounts);
+    target->ended = target->accounts;
+    target->ended_count = target->count;
+    target->has_ended = target->count > 0;
     target->accounts = accounts;
     target->count = count;
     target->generation = stack_reader_generation(target->reader);
@@ -131,6 +104,10 @@ static int accounts_match(struct target *target, size_t count)
 
 static int round_begin(struct target *target)
 {
+    accounts_free(TAKE_PTR(target->ended), target->ended_count);
+    target->ended_count = target->sample_count = 0;
+    target->has_ended = false;
+    target->young = NULL;
     int count = stack_reader_begin(target->reader);
     if (count < 0)
         return count;
@@ -168,19 +145,30 @@ static void account_nap(struct account *account, uint64_t now_ns)
     account->next_ns = now_ns + account->nap_ns;
 }
 
-static void cpu_share_out(struct account *account, uint64_t cpu_ns, struct sample_event *sample)
+void account_share_out(struct account *account, uint64_t cpu_ns, struct sample_event *sample)
 {
     uint64_t *share[] = {
         [CPU_PYTHON] = &sample->python_ns,
         [CPU_NATIVE] = &sample->native_ns,
         [CPU_KERNEL] = &sample->kernel_ns,
     };
-    *share[account->cpu] = cpu_ns;
+    *share[account->cpu] += cpu_ns;
 }
 
-static struct sample_event *sample_add(struct target *target, size_t index)
+int target_reserve_samples(struct target *target, size_t count)
 {
-    const struct account *account = &target->accounts[index];
+    if (count <= target->sample_room)
+        return 0;
+    struct sample_event *samples = realloc(target->samples, 2 * count * sizeof *samples);
+    if (!samples)
+        return -ENOMEM;
+    target->samples = samples;
+    target->sample_room = 2 * count;
+    return 0;
+}
+
+struct sample_event *target_add_sample(struct target *target, const struct account *account)
+{
     struct sample_event *sample = &target->samples[target->sample_count++];
     *sample = (struct sample_event){
         .tid = account->tid,
@@ -200,39 +188,60 @@ struct charge {
     uint64_t ran_ns, queued_ns, wall_ns;
 };
 
-static struct charge account_charge(struct account *account, const struct wait_state *wait,
-                                    uint64_t now_ns)
+static struct charge account_charge(struct target *target, struct account *account,
+                                    const struct wait_state *wait, uint64_t now_ns)
 {
     struct charge charge = { 0 };
     if (account->known) {
         charge.ran_ns = wait->run_ns - account->run_ns;
         charge.queued_ns = wait->queued_ns - account->queued_ns;
         charge.wall_ns = now_ns - account->seen_ns;
+    } else if (account->born) {
+        charge.ran_ns = wait->run_ns - unseen_take(target->unseen, account->tid);
     }
+    account->pending_ns += charge.ran_ns;
+    account->pending_queued_ns += charge.queued_ns;
+    if (account->known)
+        account->pending_off_ns +=
+            (int64_t)(charge.wall_ns - charge.ran_ns - charge.queued_ns - account->paused_ns);
     account->known = true;
     account->run_ns = wait->run_ns;
     account->queued_ns = wait->queued_ns;
     account->seen_ns = now_ns;
-    account->pending_ns += charge.ran_ns;
+    unseen_account(target->unseen, charge.ran_ns);
     return charge;
 }
 
-/*
- * The CPU time of an interval goes to where a look in it met the thread running, or taken off its
- * core, maybe to let us look. Bursts that no look has met wait for the next one that does: where
- * the thread waits for something is not where it worked.
- */
-static void sample_fill(struct account *account, const struct charge *charge,
-                        struct sample_event *sample)
+bool account_is_running(const struct account *account)
 {
-    if (account->state == THREAD_RUNNING || account->state == THREAD_WAIT_CPU) {
-        cpu_share_out(account, account->pending_ns, sample);
+    return account->state == THREAD_RUNNING;
+}
+
+/* On a CPU, or it would be if there were one. */
+static bool is_busy(const struct account *account)
+{
+    return account_is_running(account) || account->state == THREAD_WAIT_CPU;
+}
+
+/*
+ * The CPU time of an interval goes to where a look in it met the thread running, time without a
+ * core to where a look met it so, and time off the CPU to where one met it waiting. What no look
+ * has met stands over to the next one that meets its like: where the thread waits for something is
+ * not where it worked.
+ */
+static void sample_fill(struct account *account, struct sample_event *sample)
+{
+    if (account_is_running(account)) {
+        account_share_out(account, account->pending_ns, sample);
         account->pending_ns = 0;
     }
-    uint64_t busy_ns = charge->ran_ns;
-    sample->wait_ns = charge->wall_ns > busy_ns ? charge->wall_ns - busy_ns : 0;
-    if (account->state == THREAD_RUNNING && sample->wait_ns > charge->queued_ns)
-        sample->wait_ns = charge->queued_ns;
+    if (is_busy(account)) {
+        sample->wait_ns = account->pending_queued_ns;
+        account->pending_queued_ns = 0;
+    } else if (account->pending_off_ns > 0) {
+        sample->wait_ns = (uint64_t)account->pending_off_ns;
+        account->pending_off_ns = 0;
+    }
 }
 
 /* 1: a sample was added, 0: the thread is left alone, or a negative errno. */
@@ -243,21 +252,23 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
     if (account->gone || (account->has_stack && account->next_ns > now_ns))
         return 0;
     if (stack_reader_account(target->reader, index, &wait)) {
-        account->gone = true;
+        account->gone = target->has_ended = true;
         return 0;
     }
     bool moved = !account->has_stack || !wait.off_cpu || wait.turns != account->turns;
     account->turns = wait.turns;
     struct thread_event event;
+    uint64_t paused_ns = stack_reader_counts(target->reader).paused_ns;
     int error = 0;
     if (moved) {
         error = stack_reader_read(target->reader, index, &event);
         wait.run_ns = event.run_ns;
         wait.queued_ns = event.queued_ns;
     }
-    *ret = account_charge(account, &wait, now_ns);
+    *ret = account_charge(target, account, &wait, now_ns);
+    account->paused_ns = stack_reader_counts(target->reader).paused_ns - paused_ns;
     if (error == -ESRCH)
-        account->gone = true;
+        account->gone = target->has_ended = true;
     if (error)
         return 0;
     if (moved) {
@@ -268,7 +279,10 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
     } else {
         account_nap(account, now_ns);
     }
-    sample_fill(account, ret, sample_add(target, index));
+    sample_fill(account, target_add_sample(target, account));
+    if (account->born && !account->worked && account_is_running(account))
+        target->young = account;
+    account->worked = account->worked || account_is_running(account);
     return 1;
 }
 
@@ -296,7 +310,7 @@ static void sleepers_add(struct target *target, uint64_t now_ns, const struct id
         struct account *account = &target->accounts[i];
         if (!account->has_stack || account->gone || account->seen_ns == now_ns)
             continue;
-        struct sample_event *sample = sample_add(target, i);
+        struct sample_event *sample = target_add_sample(target, account);
         sample->samples = 0;
         found =
             sample->is_main && judge->takes(judge->context, sample->frames, sample->frame_count);
@@ -308,9 +322,10 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
 {
     uint64_t wall_ns = now_ns - target->last_ns, busy_ns = 0;
     unsigned ran = 0;
-    bool running = false;
-    target->sample_count = 0;
+    bool working = false;
     int error = round_begin(target);
+    if (!error)
+        error = target_reserve_samples(target, target->count + target->ended_count);
     if (error)
         return error;
     for (size_t i = 0; i < target->count; i++) {
@@ -320,15 +335,19 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
             return added;
         ran += charge.ran_ns > 0;
         busy_ns += charge.ran_ns + charge.queued_ns;
-        running = running || (added && target->accounts[i].state == THREAD_RUNNING);
+        working = working || (added && is_busy(&target->accounts[i]));
     }
     target->last_ns = now_ns;
     /* one thread at a time leaves an exact rest; several at once overlap, and the look decides */
     uint64_t rest_ns = wall_ns > busy_ns ? wall_ns - busy_ns : 0;
-    target->pending_idle_ns += ran <= 1 ? rest_ns : running ? 0 : wall_ns;
+    target->pending_idle_ns += (int64_t)(ran <= 1 ? rest_ns : working ? 0 : wall_ns);
+    error = target_tell_unseen(target, now_ns);
+    if (error == -ENOMEM)
+        return error;
     uint64_t idle_ns = 0;
-    if (!running && target->pending_idle_ns) {
-        idle_ns = target->pending_idle_ns;
+    if (!working && target->pending_idle_ns > 0) {
+        idle_ns = (uint64_t)target->pending_idle_ns;
+        target->told_idle_ns += idle_ns;
         target->pending_idle_ns = 0;
         sleepers_add(target, now_ns, judge);
     }
@@ -364,11 +383,13 @@ int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns, str
 {
     uint64_t pending_ns = 0;
     target->sample_count = 0;
+    if (target_reserve_samples(target, target->count + 1))
+        return -ENOMEM;
     for (size_t i = 0; i < target->count; i++) {
         struct account *account = &target->accounts[i];
         if (!account->pending_ns || !account->has_stack)
             continue;
-        struct sample_event *sample = sample_add(target, i);
+        struct sample_event *sample = target_add_sample(target, account);
         sample->samples = 0;
         sample->kernel_ns = account->pending_ns; /* waking up and going to sleep again */
         pending_ns += account->pending_ns;
@@ -376,9 +397,9 @@ int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns, str
     }
     struct account *runner = last_runner_find(target);
     if (runner && untold_ns > pending_ns) {
-        struct sample_event *sample = sample_add(target, (size_t)(runner - target->accounts));
+        struct sample_event *sample = target_add_sample(target, runner);
         sample->samples = 0;
-        cpu_share_out(runner, untold_ns - pending_ns, sample);
+        account_share_out(runner, untold_ns - pending_ns, sample);
     }
     *ret = (struct tick_event){
         .time_ns = now_ns,

@@ -263,3 +263,16 @@ int thread_read_wait(const struct process *process, pid_t tid, struct wait_state
     }
     return thread_probe_read(&probe, ret);
 }
+
+int thread_read_run(const struct process *process, pid_t tid, uint64_t *ret_ns)
+{
+    char path[PATH_SIZE], text[128];
+    uint64_t run_ns = 0;
+    snprintf(path, sizeof path, "task/%d/schedstat", tid);
+    int result = proc_read_file(process->proc_fd, path, text, sizeof text);
+    if (result < 0)
+        return result;
+    sscanf(text, "%" SCNu64, &run_ns);
+    *ret_ns = run_ns;
+    return 0;
+}

@@ -26,7 +26,10 @@ struct wait_state {
 /* 0, -ESRCH, -EPERM. */
 int thread_read_wait(const struct process *process, pid_t tid, struct wait_state *ret);
 
-/* The same for a thread that is asked often: its descriptors, kept. Borrows the process. */
+/* schedstat's time on a CPU alone: 0, -ESRCH, -EPERM. A kernel without the account: 0 ns. */
+int thread_read_run(const struct process *process, pid_t tid, uint64_t *ret_ns);
+
+/* thread_read_wait for a thread that is asked often: its descriptors, kept. Borrows the process. */
 struct thread_probe {
     const struct process *process;
     pid_t tid;

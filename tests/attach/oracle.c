@@ -44,7 +44,7 @@ static const char *base_name(const char *path)
 static uint64_t cpu_take(struct tally *tally, const struct thread_event *event)
 {
     uint64_t *last_ns = &tally->run_ns[event->tid % THREAD_IDS], since_ns = *last_ns;
-    if (event->state != THREAD_RUNNING && event->state != THREAD_WAIT_CPU)
+    if (event->state != THREAD_RUNNING)
         return 0;
     *last_ns = event->run_ns;
     if (!since_ns && event->tid == tally->pid)

@@ -1,0 +1,58 @@
+/*
+ * What is remembered of a process between ticks: for tick.c, which looks at its threads, and
+ * tick_unseen.c, which adds what no look has shown. Private to those.
+ */
+#pragma once
+
+#include "sampler/loop/tick.h"
+#include "sampler/loop/unseen.h"
+
+/* What is remembered of a thread between ticks. */
+struct account {
+    pid_t tid;
+    uint64_t ident;
+    uint64_t run_ns, queued_ns, turns; /* the kernel's, at the last look */
+    uint64_t seen_ns;                  /* when that was */
+    uint64_t next_ns, nap_ns;          /* an idle thread is left alone until then */
+    uint64_t pending_ns;               /* CPU time of bursts that no look has met, … */
+    uint64_t pending_queued_ns;        /* … and time without a core, … */
+    int64_t pending_off_ns; /* … and other waits; looks are not quite simultaneous: signed */
+    uint64_t paused_ns;     /* by us, at the last look */
+    enum thread_state state;
+    enum cpu_kind cpu;
+    struct frame_event *frames;
+    size_t frame_count, frame_capacity;
+    const char *name;
+    bool known, has_stack, gone;
+    bool born;   /* began under our eyes: all of its time is ours to tell */
+    bool worked; /* a look has met it with work to do */
+};
+
+struct target {
+    struct process *process;
+    struct stack_reader *reader;
+    struct account *accounts; /* in the order of the reader's threads */
+    size_t count;
+    uint64_t generation;
+    struct account *ended; /* no thread any more; told of in this tick, forgotten in the next */
+    size_t ended_count;
+    bool has_ended;        /* a thread, since the last tick */
+    struct account *young; /* of this tick: a look met it working for the first time */
+    struct unseen *unseen;
+    uint64_t unseen_ns; /* when threads without Python were asked last */
+    struct sample_event *samples;
+    size_t sample_count, sample_room;
+    uint64_t last_ns, rss_ns;
+    int64_t pending_idle_ns; /* idle time that no look has met; below 0: more was told of */
+    uint64_t told_idle_ns;   /* since threads without Python were asked */
+};
+
+/* Room for that many samples in this tick. */
+int target_reserve_samples(struct target *target, size_t count);
+struct sample_event *target_add_sample(struct target *target, const struct account *account);
+
+bool account_is_running(const struct account *account);
+void account_share_out(struct account *account, uint64_t cpu_ns, struct sample_event *sample);
+
+/* Adds what no look of this tick has shown, after all of them: 0, or -ENOMEM, -ESRCH. */
+int target_tell_unseen(struct target *target, uint64_t now_ns);
