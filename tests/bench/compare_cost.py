@@ -65,7 +65,7 @@ def tools():
         "ours, no pauses": ours("--nonblocking", "--no-native"),
     }
     try:
-        austin = find_tool("austin", "austin-dist<4")  # 4 wants a newer C library than Debian 12 has
+        austin = find_tool("austin", "austin-dist<4")  # 4 wants a newer C library than Debian 12's
         found["austin"] = (
             lambda pid, rate, seconds, output: [
                 austin, "-i", "%dus" % (1000000 // rate), "-p", pid, "-x", seconds, "-o", output],
