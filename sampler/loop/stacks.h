@@ -71,7 +71,8 @@ void stack_reader_name_threads(struct stack_reader *reader);
 int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret);
 
 /*
- * One look at one thread's Python frames alone, without asking the kernel or pausing: what
- * nonblocking reads are made of. 0 when it was whole.
+ * A read of one thread's Python frames alone, without asking the kernel or pausing. 0 when it was
+ * whole: for a thread that stands still by one look, for one that runs by some that agree, which is
+ * what nonblocking reads are made of.
  */
-int stack_reader_look(struct stack_reader *reader, size_t index);
+int stack_reader_look(struct stack_reader *reader, size_t index, bool stands_still);

@@ -1,8 +1,9 @@
 /*
  * How fast are whole stacks read, with how many process_vm_readv calls, and how long does a pause
  * last? Starts the given Python on a program of N distinct functions, each calling the next, the
- * last one busy; for each depth a row for the Python stack alone, for the thread's event without
- * pausing (the kernel's account too), and with pauses. usage: read_stack [PYTHON [DEPTH…]]
+ * last one busy. For each depth a row for one look at the Python stack (what a paused thread
+ * needs), for looks that agree (what a running one needs), for the thread's event without pausing
+ * (the kernel's account too), and with pauses. usage: read_stack [PYTHON [DEPTH…]]
  */
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/stacks.h"
@@ -81,15 +82,29 @@ static int read_event(struct stack_reader *reader)
     return stack_reader_read(reader, 0, &event);
 }
 
-static int read_python(struct stack_reader *reader)
+/* A thread that was just let go has not run yet, and would be read without a pause. */
+static int read_event_after_a_gap(struct stack_reader *reader)
 {
-    return stack_reader_look(reader, 0);
+    struct timespec gap = { .tv_nsec = 100000 };
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &gap, NULL);
+    return read_event(reader);
+}
+
+static int look_once(struct stack_reader *reader)
+{
+    return stack_reader_look(reader, 0, true);
+}
+
+static int look_until_sure(struct stack_reader *reader)
+{
+    return stack_reader_look(reader, 0, false);
 }
 
 static const struct subject subjects[] = {
-    { "stack alone", true, read_python },
+    { "one look", true, look_once },
+    { "agreeing", true, look_until_sure },
     { "nonblocking", true, read_event },
-    { "pausing", false, read_event },
+    { "pausing", false, read_event_after_a_gap },
 };
 
 static int measure(struct stack_reader *reader, struct process *process,
