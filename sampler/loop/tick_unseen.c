@@ -16,15 +16,23 @@ static bool is_python(const void *context, pid_t tid)
     return false;
 }
 
-/* Threads without Python hold no line; while they work the process is not idle. */
-static int native_threads_tell(struct target *target, uint64_t now_ns)
+/* Somebody is told of it; and while a thread worked that nobody saw, the process was not idle. */
+static void unseen_charge(struct target *target, uint64_t ns)
+{
+    int64_t idle_ns = target->pending_idle_ns + (int64_t)target->told_idle_ns;
+    unseen_account(target->unseen, ns);
+    if (idle_ns > 0)
+        target->pending_idle_ns -= (int64_t)ns < idle_ns ? (int64_t)ns : idle_ns;
+}
+
+/* Threads without Python hold no line. */
+static int native_threads_tell(struct target *target)
 {
     const struct unseen_thread *threads;
     uint64_t sum_ns = 0;
     int count = unseen_look(target->unseen, is_python, target, &threads);
     if (count < 0)
         return count;
-    target->unseen_ns = now_ns;
     if (target_reserve_samples(target, target->count + target->ended_count + (size_t)count))
         return -ENOMEM;
     for (int i = 0; i < count; i++) {
@@ -38,10 +46,7 @@ static int native_threads_tell(struct target *target, uint64_t now_ns)
         };
         sum_ns += threads[i].ran_ns;
     }
-    unseen_account(target->unseen, sum_ns);
-    int64_t idle_ns = target->pending_idle_ns + (int64_t)target->told_idle_ns;
-    target->pending_idle_ns -= (int64_t)sum_ns < idle_ns ? (int64_t)sum_ns : idle_ns;
-    target->told_idle_ns = 0;
+    unseen_charge(target, sum_ns);
     return 0;
 }
 
@@ -56,7 +61,7 @@ static void ended_tell(struct target *target, struct account *account, uint64_t 
     struct sample_event *sample = target_add_sample(target, account);
     sample->samples = 0;
     account_share_out(account, account->pending_ns + tail_ns, sample);
-    unseen_account(target->unseen, tail_ns);
+    unseen_charge(target, tail_ns);
     account->has_stack = false;
 }
 
@@ -71,7 +76,7 @@ static void young_tell(struct target *target)
         if (target->samples[i].tid != target->young->tid)
             continue;
         account_share_out(target->young, rest_ns, &target->samples[i]);
-        unseen_account(target->unseen, rest_ns);
+        unseen_charge(target, rest_ns);
         return;
     }
 }
@@ -82,7 +87,7 @@ int target_tell_unseen(struct target *target, uint64_t now_ns)
     if (!due && !target->has_ended && !target->young)
         return 0;
     if (unseen_rest(target->unseen) >= UNSEEN_LEAST_NS || !target->unseen_ns) {
-        int error = native_threads_tell(target, now_ns);
+        int error = native_threads_tell(target);
         if (error)
             return error;
     }
@@ -93,5 +98,9 @@ int target_tell_unseen(struct target *target, uint64_t now_ns)
             ended_tell(target, &target->accounts[i], now_ns);
     if (target->young && unseen_rest(target->unseen) >= UNSEEN_LEAST_NS)
         young_tell(target);
+    if (due) {
+        target->unseen_ns = now_ns;
+        target->told_idle_ns = 0;
+    }
     return 0;
 }
