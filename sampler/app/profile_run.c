@@ -180,6 +180,8 @@ static int attach_targets(struct run *run, struct failure *why)
 static int family_follow(struct run *run, uint64_t now_ns)
 {
     struct family_event event;
+    if (!run->family_calls && now_ns < family_watch_deadline_ns(run->family))
+        return 0;
     while (family_watch_next(run->family, now_ns, &event) > 0) {
         int error = 0;
         bool born = event.forked || (run->launch && event.pid == launch_pid(run->launch));
@@ -199,7 +201,7 @@ static int family_follow(struct run *run, uint64_t now_ns)
 static void signals_follow(struct run *run)
 {
     struct signal_event event;
-    while (signals_next(&run->signals, &event) > 0) {
+    while (run->signals_call && signals_next(&run->signals, &event) > 0) {
         if (event.kind != SIGNAL_END)
             continue;
         if (run->launch)
@@ -212,6 +214,7 @@ static void signals_follow(struct run *run)
 static void end_check(struct run *run, uint64_t now_ns)
 {
     if (run->launch && !run->program_ended && launch_has_ended(run->launch)) {
+        run->family_calls = true;
         family_follow(run, now_ns); /* as long as it can be asked what its children used */
         run->program_ended = launch_reap(run->launch, &run->end) > 0;
         members_end(run->members, launch_pid(run->launch), run->end.exit_status, run->end.cpu_ns,
@@ -265,7 +268,12 @@ static void wait_for_work(struct run *run, uint64_t now_ns)
     size_t count = 2 + run_control_poll(run, fds + 2);
     uint64_t until_ns = next_ns(run), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     const struct timespec wait = { (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
-    ppoll(fds, count, &wait, NULL);
+    bool any = ppoll(fds, count, &wait, NULL) > 0;
+    run->signals_call = any && fds[0].revents;
+    run->family_calls = any && fds[1].revents;
+    run->control_calls = false;
+    for (size_t i = 2; i < count && any; i++)
+        run->control_calls |= fds[i].revents != 0;
 }
 
 /* What cannot be written now may be at the end: no reason to lose the rest. */
@@ -285,13 +293,14 @@ static void interim_write(struct run *run, uint64_t now_ns)
 
 static int loop(struct run *run, struct failure *why)
 {
+    run->family_calls = run->signals_call = run->control_calls = true;
     while (!run->finished) {
         uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         int error = family_follow(run, now_ns);
         signals_follow(run);
         if (!error)
             error = run_sample_due(run, now_ns);
-        if (!error)
+        if (!error && run->control_calls)
             error = run_control_follow(run);
         if (error)
             return failure_set(why, error, "out of memory");
@@ -366,6 +375,7 @@ static int program_wait(struct run *run)
     while (run->launch && !run->program_ended) {
         struct pollfd fd = { .fd = run->signals.fd, .events = POLLIN };
         poll(&fd, 1, 100);
+        run->signals_call = fd.revents != 0;
         signals_follow(run);
         run->program_ended = launch_reap(run->launch, &run->end) > 0;
     }

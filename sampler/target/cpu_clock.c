@@ -9,9 +9,10 @@
 
 int cpu_clock_read(pid_t pid, uint64_t *ret_ns)
 {
-    clockid_t clock;
+    /* what clock_getcpuclockid() makes of it, without asking the kernel first whether it is there */
+    clockid_t clock = ~pid * 8 + 2;
     struct timespec used;
-    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used) < 0)
+    if (clock_gettime(clock, &used) < 0)
         return -ESRCH;
     *ret_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
     return 0;
