@@ -244,11 +244,12 @@ class Output(ProfilingTest):
     def test_pipe(self):
         pipe = os.path.join(self.folder, "pipe")
         os.mkfifo(pipe)
-        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+        with open(self.output, "wb") as into:
+            reader = subprocess.Popen(["cat", pipe], stdout=into)
         answer = self.launch(*self.program("0.15"), output=pipe)
-        text = reader.communicate(timeout=harness.PATIENCE_S)[0]
         self.assertEqual((answer.returncode, answer.stderr), (0, b""))
-        self.assertTrue(json.loads(text.decode())["files"])
+        self.assertEqual(reader.wait(harness.PATIENCE_S), 0)
+        self.assertTrue(json.loads(harness.read_text(self.output))["files"])
 
     def test_nowhere_at_all(self):
         answer = self.launch(*self.program("0.15"), output="/no/such/folder/profile.json",

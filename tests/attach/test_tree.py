@@ -32,10 +32,10 @@ class Tree(harness.AttachTest):
         with open(self.output) as file:
             return json.load(file)
 
-    def check(self, root, kernel_s):
+    def check(self, root, kernel_s, missable=None):
         profile = self.profile()
         processes = profile["processes"]
-        self.check_who(processes)
+        self.check_who(processes, missable)
         below = sum(each["cpu_s"] for each in processes if each["pid"] != root)
         self.assertAlmostEqual(below / kernel_s, 1, delta=TOLERANCE, msg=self.account(profile))
         self.check_sums(profile)
@@ -45,14 +45,14 @@ class Tree(harness.AttachTest):
                 for each in profile["processes"]]
         return "\n".join(map(str, rows))
 
-    def check_who(self, processes):
+    def check_who(self, processes, missable):
         pids = [each["pid"] for each in processes]
         self.assertEqual(len(pids), len(set(pids)), "each once")
         noted = [json.loads(line) for line in harness.read_text(self.notes).splitlines()]
         kinds = [kind for _, kind in noted]
         self.assertEqual({kind: kinds.count(kind) for kind in KINDS}, KINDS)
-        for pid, kind in noted:
-            self.assertIn(pid, pids, kind)
+        missed = [kind for pid, kind in noted if pid not in pids]
+        self.assertLessEqual(set(missed), {missable})
         by_pid = {each["pid"]: each for each in processes}
         for pid, kind in noted:
             if kind != "short":
@@ -82,7 +82,7 @@ class Tree(harness.AttachTest):
             kernel_s = target.hear()["kernel_s"]
         self.check(target.facts["root"], kernel_s)
 
-    def attached(self, *prefix):
+    def attached(self, *prefix, missable=None):
         with Target("tree.py", "root", "attached", env=self.environment()) as target:
             attach = harness.start_attach("-q", "-o", self.output, "--pid", target.pid,
                                           prefix=prefix)
@@ -91,7 +91,7 @@ class Tree(harness.AttachTest):
             kernel_s = target.hear()["kernel_s"]
         _, error = attach.communicate(timeout=harness.PATIENCE_S)
         self.assertEqual((attach.returncode, error), (0, b""))
-        self.check(target.pid, kernel_s)
+        self.check(target.pid, kernel_s, missable)
 
     def test_launched(self):
         self.launched()
@@ -101,11 +101,12 @@ class Tree(harness.AttachTest):
         self.attached()
 
     def test_attached_without_news_from_the_kernel(self):
-        """Process events are told in the first network namespace alone: elsewhere we poll."""
+        """Process events are told in the first network namespace alone: elsewhere we poll, and who
+        lives for 20 ms can be gone before a busy machine lets us look; not what it used."""
         unshare = shutil.which("unshare")
         if os.geteuid() != 0 or not unshare:
             self.skipTest("needs root and unshare for a network namespace")
-        self.attached(unshare, "--net")
+        self.attached(unshare, "--net", missable="short")
 
 
 if __name__ == "__main__":
