@@ -44,9 +44,9 @@ struct run {
     uint64_t end_ns, save_ns; /* of --duration, and the next of --profile-interval */
     bool finished, program_ended, shows_heartbeat;
     bool family_calls, signals_call, control_calls; /* the last wait ended because of them */
-    bool is_off, was_off, was_on; /* sampling: now, and at any time */
-    size_t ended_count;           /* members that ended since it was switched off */
-    bool told_trouble;            /* of an interim writing: once is enough */
+    bool is_off, was_off, was_on;                   /* sampling: now, and at any time */
+    size_t ended_count; /* members that ended since it was switched off */
+    bool told_trouble;  /* of an interim writing: once is enough */
 };
 
 uint64_t clock_ns(clockid_t clock);

@@ -9,7 +9,8 @@
 
 int cpu_clock_read(pid_t pid, uint64_t *ret_ns)
 {
-    /* what clock_getcpuclockid() makes of it, without asking the kernel first whether it is there */
+    /* what clock_getcpuclockid() makes of it, without asking the kernel first whether it is there
+     */
     clockid_t clock = ~pid * 8 + 2;
     struct timespec used;
     if (clock_gettime(clock, &used) < 0)
