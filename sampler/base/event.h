@@ -53,6 +53,7 @@ struct thread_event {
     const char *name; /* threading's name, else the OS's; may be NULL */
     int64_t interpreter;
     enum thread_state state;
+    enum thread_state met; /* its state when the look began: it may have woken up meanwhile */
     bool holds_gil;
     enum cpu_kind cpu;                /* meaningful while it runs */
     const struct frame_event *frames; /* innermost first */

@@ -29,6 +29,10 @@ static const char *const entering[] = {
     "_PyFrame_ClearExceptCode", "frame_dealloc",          "_PyEvalFramePushAndInit_Ex",
 };
 
+/* Another object's code that compilers call for the interpreter's own: its thread-local variables.
+ */
+static const char *const runtime[] = { "__tls_get_addr", "update_get_addr", "_dl_update_slotinfo" };
+
 static bool name_in(const char *name, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -57,7 +61,7 @@ enum cpu_kind cpu_kind_find(const struct cpu_look *look)
         if (native_symbols_is_evaluator(look->symbols, look->native[above].ip))
             break;
         if (native_symbols_find(look->symbols, look->native[above].ip, &symbol) == 0 &&
-            is_foreign(look, &symbol))
+            is_foreign(look, &symbol) && !(symbol.mangled && NAME_IN(symbol.mangled, runtime)))
             return CPU_NATIVE;
     }
     if (!look->stack->count)

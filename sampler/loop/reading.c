@@ -297,6 +297,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .name = stack_reader_thread_name(reader, index),
         .interpreter = thread->interpreter_id,
         .state = state_of(&reading),
+        .met = state_of(&reading),
     };
     int error = look(&reading, ret);
     ret->run_ns = reading.wait.run_ns;

@@ -130,7 +130,8 @@ static int frames_keep(struct account *account, const struct thread_event *event
     }
     memcpy(account->frames, event->frames, event->frame_count * sizeof *event->frames);
     account->frame_count = event->frame_count;
-    account->state = event->state;
+    /* who woke up under the look was not met working: long looks would meet it more often */
+    account->state = event->met == THREAD_RUNNING ? event->state : event->met;
     account->cpu = event->cpu;
     account->name = event->name;
     account->has_stack = true;
