@@ -11,6 +11,7 @@
 struct account {
     pid_t tid;
     uint64_t ident;
+    int64_t interpreter;
     uint64_t run_ns, queued_ns, turns; /* the kernel's, at the last look */
     uint64_t seen_ns;                  /* when that was */
     uint64_t next_ns, nap_ns;          /* an idle thread is left alone until then */
@@ -43,6 +44,9 @@ struct target {
     struct sample_event *samples;
     size_t sample_count, sample_room;
     uint64_t last_ns, rss_ns;
+    uint64_t cpu_ns;         /* of the whole process, when the last tick began */
+    bool still;              /* no thread has run since then */
+    bool has_twins;          /* a thread is in several interpreters */
     int64_t pending_idle_ns; /* idle time that no look has met; below 0: more was told of */
     uint64_t told_idle_ns;   /* since threads without Python were asked */
 };

@@ -2,13 +2,15 @@
 
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/target_state.h"
+#include "sampler/target/cpu_clock.h"
 #include "sampler/target/threads.h"
 
 #include <string.h>
 
 enum {
-    NAP_FIRST_NS = 1000000,     /* a thread that did not run is asked again after this, … */
-    NAP_LONGEST_NS = 100000000, /* … and each time after twice as long, up to this */
+    NAP_FIRST_NS = 1000000,      /* a thread that did not run is asked again after this, … */
+    NAP_DOUBTFUL_NS = 100000000, /* … and each time after twice as long, up to this, … */
+    NAP_LONGEST_NS = 1000000000, /* … or this while the process uses no CPU time at all */
     RSS_EVERY_NS = 100000000,
 };
 
@@ -65,14 +67,63 @@ pid_t target_pid(const struct target *target)
 
 /* ---- which threads ---- */
 
-static struct account *account_find(struct target *target, size_t hint, pid_t tid, uint64_t ident)
+static struct account *account_find(struct target *target, size_t hint,
+                                    const struct thread_event *thread)
 {
     for (size_t i = 0; i < target->count; i++) {
         struct account *account = &target->accounts[(hint + i) % target->count];
-        if (account->known && account->tid == tid && account->ident == ident)
+        if (account->known && account->tid == thread->tid && account->ident == thread->ident &&
+            account->interpreter == thread->interpreter)
             return account;
     }
     return NULL;
+}
+
+static bool is_twin(const struct account *account, const struct account *other)
+{
+    return account->tid == other->tid && account->interpreter != other->interpreter;
+}
+
+/* A thread that enters one more interpreter has been accounted for up to now. */
+static void twins_match(struct target *target)
+{
+    target->has_twins = false;
+    for (size_t i = 0; i < target->count; i++) {
+        struct account *account = &target->accounts[i];
+        if (account->interpreter == target->accounts[0].interpreter)
+            continue;
+        for (size_t j = 0; j < target->count; j++) {
+            const struct account *other = &target->accounts[j];
+            if (!is_twin(account, other))
+                continue;
+            target->has_twins = true;
+            if (account->known || !other->known)
+                continue;
+            account->run_ns = other->run_ns;
+            account->queued_ns = other->queued_ns;
+            account->seen_ns = other->seen_ns;
+            account->known = true;
+        }
+    }
+}
+
+static bool has_frames(const struct account *account)
+{
+    return account->has_stack && account->frame_count;
+}
+
+/* Of a thread's stacks the one of the innermost interpreter that runs code has its time. */
+static bool yields_to_twin(const struct target *target, const struct account *account)
+{
+    for (size_t i = 0; i < target->count && target->has_twins; i++) {
+        const struct account *other = &target->accounts[i];
+        if (!is_twin(account, other) || other->gone)
+            continue;
+        if (has_frames(other) != has_frames(account) ? has_frames(other)
+                                                     : other->interpreter > account->interpreter)
+            return true;
+    }
+    return false;
 }
 
 /* Other threads than before: accounts follow theirs, those that are left over have ended. */
@@ -84,13 +135,14 @@ static int accounts_match(struct target *target, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct thread_event thread;
         stack_reader_describe(target->reader, i, &thread);
-        struct account *old = account_find(target, i, thread.tid, thread.ident);
+        struct account *old = account_find(target, i, &thread);
         if (old) {
             accounts[i] = *old;
             *old = (struct account){ 0 };
         }
         accounts[i].tid = thread.tid;
         accounts[i].ident = thread.ident;
+        accounts[i].interpreter = thread.interpreter;
         accounts[i].born = accounts[i].born || (!old && target->generation);
     }
     target->ended = target->accounts;
@@ -99,6 +151,7 @@ static int accounts_match(struct target *target, size_t count)
     target->accounts = accounts;
     target->count = count;
     target->generation = stack_reader_generation(target->reader);
+    twins_match(target);
     return 0;
 }
 
@@ -193,16 +246,17 @@ static struct charge account_charge(struct target *target, struct account *accou
                                     const struct wait_state *wait, uint64_t now_ns)
 {
     struct charge charge = { 0 };
-    if (account->known) {
+    bool counts = !yields_to_twin(target, account);
+    if (account->known && counts) {
         charge.ran_ns = wait->run_ns - account->run_ns;
         charge.queued_ns = wait->queued_ns - account->queued_ns;
         charge.wall_ns = now_ns - account->seen_ns;
-    } else if (account->born) {
+    } else if (account->born && counts) {
         charge.ran_ns = wait->run_ns - unseen_take(target->unseen, account->tid);
     }
     account->pending_ns += charge.ran_ns;
     account->pending_queued_ns += charge.queued_ns;
-    if (account->known)
+    if (account->known && counts)
         account->pending_off_ns +=
             (int64_t)(charge.wall_ns - charge.ran_ns - charge.queued_ns - account->paused_ns);
     account->known = true;
@@ -245,12 +299,20 @@ static void sample_fill(struct account *account, struct sample_event *sample)
     }
 }
 
+/* A thread that did not run has not moved. */
+static bool is_left_alone(const struct target *target, const struct account *account,
+                          uint64_t now_ns)
+{
+    return account->has_stack && account->next_ns > now_ns &&
+           (target->still || now_ns - account->seen_ns < NAP_DOUBTFUL_NS);
+}
+
 /* 1: a sample was added, 0: the thread is left alone, or a negative errno. */
 static int thread_tick(struct target *target, size_t index, uint64_t now_ns, struct charge *ret)
 {
     struct account *account = &target->accounts[index];
     struct wait_state wait;
-    if (account->gone || (account->has_stack && account->next_ns > now_ns))
+    if (account->gone || is_left_alone(target, account, now_ns))
         return 0;
     if (stack_reader_account(target->reader, index, &wait)) {
         account->gone = target->has_ended = true;
@@ -280,6 +342,8 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
     } else {
         account_nap(account, now_ns);
     }
+    if (yields_to_twin(target, account))
+        return 0;
     sample_fill(account, target_add_sample(target, account));
     if (account->born && !account->worked && account_is_running(account))
         target->young = account;
@@ -321,7 +385,7 @@ static void sleepers_add(struct target *target, uint64_t now_ns, const struct id
 int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge *judge,
                 struct tick_event *ret)
 {
-    uint64_t wall_ns = now_ns - target->last_ns, busy_ns = 0;
+    uint64_t wall_ns = now_ns - target->last_ns, busy_ns = 0, cpu_ns = 0;
     unsigned ran = 0;
     bool working = false;
     int error = round_begin(target);
@@ -329,6 +393,8 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
         error = target_reserve_samples(target, target->count + target->ended_count);
     if (error)
         return error;
+    target->still = cpu_clock_read(target->process->pid, &cpu_ns) == 0 && cpu_ns == target->cpu_ns;
+    target->cpu_ns = cpu_ns;
     for (size_t i = 0; i < target->count; i++) {
         struct charge charge = { 0 };
         int added = thread_tick(target, i, now_ns, &charge);
@@ -380,14 +446,31 @@ static struct account *last_runner_find(struct target *target)
     return found;
 }
 
+/* Who waits has done so up to now; the next look will know whether it was so. */
+static void wait_tell(struct target *target, struct account *account, uint64_t now_ns)
+{
+    if (now_ns <= account->seen_ns || yields_to_twin(target, account))
+        return;
+    account->pending_off_ns += (int64_t)(now_ns - account->seen_ns);
+    account->seen_ns = now_ns;
+    if (account->pending_off_ns <= 0)
+        return;
+    struct sample_event *sample = target_add_sample(target, account);
+    sample->samples = 0;
+    sample->wait_ns = (uint64_t)account->pending_off_ns;
+    account->pending_off_ns = 0;
+}
+
 int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns, struct tick_event *ret)
 {
     uint64_t pending_ns = 0;
     target->sample_count = 0;
-    if (target_reserve_samples(target, target->count + 1))
+    if (target_reserve_samples(target, 2 * target->count + 1))
         return -ENOMEM;
     for (size_t i = 0; i < target->count; i++) {
         struct account *account = &target->accounts[i];
+        if (account->has_stack && !account->gone && !is_busy(account))
+            wait_tell(target, account, now_ns);
         if (!account->pending_ns || !account->has_stack)
             continue;
         struct sample_event *sample = target_add_sample(target, account);
