@@ -20,13 +20,33 @@ static const char *const plumbing[] = {
     "object_vacall",
 };
 
-/* What the interpreter does itself to enter a Python function. */
+/* What the interpreter does itself to enter a Python function, and around each call. */
 static const char *const entering[] = {
-    "_PyFunction_Vectorcall",   "function_code_fastcall", "_PyEval_Vector",
-    "_PyEval_EvalCodeWithName", "_PyEval_EvalCode",       "_PyEvalFramePushAndInit",
-    "_PyEval_MakeFrameVector",  "_PyFrame_New_NoTrack",   "initialize_locals",
-    "_PyThreadState_PushFrame", "clear_thread_frame",     "_PyEvalFrameClearAndPop",
-    "_PyFrame_ClearExceptCode", "frame_dealloc",          "_PyEvalFramePushAndInit_Ex",
+    "_PyFunction_Vectorcall",
+    "function_code_fastcall",
+    "_PyEval_Vector",
+    "_PyEval_EvalCodeWithName",
+    "_PyEval_EvalCode",
+    "_PyEvalFramePushAndInit",
+    "_PyEval_MakeFrameVector",
+    "_PyFrame_New_NoTrack",
+    "initialize_locals",
+    "_PyThreadState_PushFrame",
+    "clear_thread_frame",
+    "_PyEvalFrameClearAndPop",
+    "_PyFrame_ClearExceptCode",
+    "frame_dealloc",
+    "_PyEvalFramePushAndInit_Ex",
+    "_Py_CheckFunctionResult",
+    "PyErr_Occurred",
+    "_PyErr_Occurred",
+    "_Py_Dealloc",
+    "PyObject_Free",
+    "PyObject_GC_Del",
+    "func_dealloc",
+    "tupledealloc",
+    "list_dealloc",
+    "dict_dealloc",
 };
 
 /* Another object's code that compilers call for the interpreter's own: its thread-local variables.

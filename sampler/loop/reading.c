@@ -140,7 +140,8 @@ static int read_paused(struct reading *reading)
     hold.stop_ns = clock_ns(CLOCK_MONOTONIC) - since_ns;
     uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     error = stack_look(reading, MOMENT_STILL);
-    if (!error && reading->native && thread_read_registers(&pause, &reading->image.registers) == 0)
+    /* without native stacks they tell the kernel's work at least */
+    if (!error && thread_read_registers(&pause, &reading->image.registers) == 0 && reading->native)
         image_copy(reading, reading->image.registers.sp);
     if (reading->slot->probe_open)
         thread_probe_account(&reading->slot->probe, &reading->wait);
