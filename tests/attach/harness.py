@@ -19,7 +19,7 @@ import unittest
 
 from installed import PATIENCE_S, PROGRAMS, enter_own_mounts, interpreters, mount_into
 
-MISSING_RELEASE = 77  # the exit status that ctest counts as skipped
+ALL_SKIPPED = 77  # the exit status that ctest counts as skipped
 SCALENE_ATTACH = os.environ.get("SCALENE_ATTACH", "scalene-attach")
 RELEASE = os.environ.get("SCALENE_TARGET_RELEASE", "%d.%d" % sys.version_info[:2])
 OWN_FAILURE = 125
@@ -355,6 +355,23 @@ def is_waiting(frame):
 CURRENT = None
 
 
+class Result(unittest.TextTestResult):
+    """Counts what has run to a good end: a file where nothing has is skipped."""
+
+    succeeded = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.succeeded += 1
+
+
+def say_skipped(result, origin):
+    """For cmake/setup, which at its end lists each line of a test that begins so."""
+    for case, reason in result.skipped:
+        name = case.id().replace("__main__.", "")
+        print("skipped: %s: %s [%s]" % (name, " ".join(reason.split()), origin), flush=True)
+
+
 def main():
     """Runs the caller's tests over every interpreter of the wanted release."""
     global CURRENT
@@ -362,12 +379,15 @@ def main():
     chosen = [item for item in interpreters() if item.release == RELEASE]
     if not chosen:
         print("skipped: no CPython %s on this machine" % RELEASE)
-        sys.exit(MISSING_RELEASE)
-    good = True
+        sys.exit(ALL_SKIPPED)
+    good, succeeded = True, 0
+    runner = unittest.TextTestRunner(verbosity=2, resultclass=Result)
     for CURRENT in chosen:
         print("=== %s" % CURRENT, flush=True)
         if CURRENT.root:
             mount_into(CURRENT.root)
-        program = unittest.main("__main__", exit=False, verbosity=2)
-        good = good and program.result.wasSuccessful()
-    sys.exit(0 if good else 1)
+        result = unittest.main("__main__", exit=False, testRunner=runner).result
+        say_skipped(result, CURRENT.origin)
+        good = good and result.wasSuccessful()
+        succeeded += result.succeeded
+    sys.exit((0 if succeeded else ALL_SKIPPED) if good else 1)

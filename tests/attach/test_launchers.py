@@ -17,6 +17,12 @@ def tool(name):
     return os.path.join(TOOLS, "bin", name)
 
 
+def is_listening(path):
+    """Its file is there a moment before it takes connections."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(path) == 0
+
+
 class Launchers(Launching):
     def setUp(self):
         super().setUp()
@@ -65,7 +71,7 @@ class Launchers(Launching):
             env={"PYTHONDONTWRITEBYTECODE": "1"}, cwd=self.folder)
         self.addCleanup(server.wait)
         self.addCleanup(server.terminate)
-        harness.until(lambda: os.path.exists(path), "a server")
+        harness.until(lambda: is_listening(path), "a server")
         requests = 6
         served = {self.ask(path) for _ in range(requests)}
         server.send_signal(signal.SIGTERM)

@@ -7,6 +7,7 @@
 #include "sampler/base/cleanup.h"
 #include "sampler/target/process.h"
 #include "sampler/target/threads.h"
+#include "skipped.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -114,9 +114,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     if (geteuid()) {
-        print_message("[  SKIPPED ] refusals by uid, gid, dumpable, …: need root to make targets "
-                      "of others\n");
-        skip();
+        SKIP("needs root to make targets of others");
     }
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *refusal = &refusals[i];

@@ -20,6 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "skipped.h"
+
 enum { LINE_SIZE = 1 << 18, THREADS_MAX = 4096 };
 
 /* A process whose every read is kept. */
@@ -381,7 +383,7 @@ static void test_recording(void **state)
              (int)(strrchr(__FILE__, '/') - __FILE__), __FILE__, release->name);
     AUTO_FCLOSE FILE *file = fopen(path, "re");
     if (!file && is_unrecorded(release->name))
-        skip();
+        SKIP("no recording of this release");
     if (!file)
         fail_msg("no %s: make it with record.py beside it", path);
     CLEANUP(recording_free) struct recording recording = { 0 };

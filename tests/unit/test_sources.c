@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_proc.h"
+#include "tests/unit/skipped.h"
 
 static void proc_init(struct fake_proc *proc, unsigned user)
 {
@@ -145,7 +146,7 @@ static void test_rights(void **state)
     AUTO_SOURCES struct sources *sources = NULL;
     (void)state;
     if (getuid() != 0)
-        skip();
+        SKIP("needs root to be refused what another user may not read");
     proc_init(&proc, NOBODY);
     fake_write(&proc, "root/app/secret.py", "x = 2\n", 6);
     assert_int_equal(chmod(fake_path(&proc, "root/app/secret.py"), 0600), 0);

@@ -123,8 +123,7 @@ static void test_list_in_another_namespace(void **state)
 {
     (void)state;
     if (geteuid()) {
-        print_message("[  SKIPPED ] threads of another PID namespace: needs root to make one\n");
-        skip();
+        SKIP("needs root to make a PID namespace");
     }
     atomic_int *pid = shared_new(sizeof *pid);
     AUTO_CHILD struct child child = child_start(start_threads_elsewhere, pid);
@@ -331,11 +330,8 @@ static void test_waits_after_a_pause(void **state)
         AUTO_PROCESS struct process *process = open_child(&child);
         struct wait_state wait;
         await(has_settled(process, &wait) && wait.state == resumed[i].state);
-        if (!kernel_tells_where_it_sleeps(child.pid)) {
-            print_message(
-                "[  SKIPPED ] waits after a pause: this kernel's /proc/PID/wchan is empty\n");
-            skip();
-        }
+        if (!kernel_tells_where_it_sleeps(child.pid))
+            SKIP("this kernel's /proc/PID/wchan is empty");
         struct pause pause;
         assert_int_equal(thread_pause(child.pid, &pause), 0);
         uint64_t turns = wait.turns;
