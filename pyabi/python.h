@@ -1,6 +1,7 @@
 /* What the readers of pyabi share about one opened runtime. Private to pyabi. */
 #pragma once
 
+#include "pyabi/array.h"
 #include "pyabi/code.h"
 #include "pyabi/pyabi.h"
 #include "sampler/base/page_cache.h"
@@ -44,6 +45,3 @@ struct python {
     struct py_frame *frames;
     size_t frame_capacity;
 };
-
-/* Grows `*array` to hold `wanted` elements. 0 or -ENOMEM. */
-int array_reserve(void *array, size_t *capacity, size_t wanted, size_t element);

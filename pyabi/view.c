@@ -1,5 +1,6 @@
 #include "pyabi/view.h"
 
+#include "pyabi/array.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/base/error.h"
 
@@ -8,7 +9,9 @@
 enum {
     IDLE_MOMENTS = 8, /* a piece not used for so long is no longer fetched */
     PIECE_LIMIT = 1 << 18,
-    BYTES_LIMIT = 1 << 28, /* hostile chunks may overlap each other for ever */
+    BYTES_LIMIT = 1 << 28,               /* hostile chunks may overlap each other for ever */
+    CHUNK_BYTES_LIMIT = BYTES_LIMIT / 2, /* frames that lie beyond need room, too */
+    GAP_SHARE = 4, /* gaps take this part of what the pieces leave: a prediction always fits */
     FIRST_SLOTS = 64,
     /* Pieces so close together are one segment of the vector: a segment costs as much as copying
      * some kilobytes, and what is copied in one go is torn far less often than what is copied in
@@ -78,21 +81,6 @@ void view_free(struct view *view)
     free(view);
 }
 
-static int array_grow(void *slot, size_t *capacity, size_t wanted, size_t element)
-{
-    if (wanted <= *capacity)
-        return 0;
-    size_t grown = *capacity ? *capacity : 64;
-    while (grown < wanted)
-        grown *= 2;
-    void *moved = realloc(*(void **)slot, grown * element);
-    if (!moved)
-        return -ENOMEM;
-    *(void **)slot = moved;
-    *capacity = grown;
-    return 0;
-}
-
 static size_t slot_of(const struct view *view, remote_addr address)
 {
     size_t slot = (address * 0x9E3779B97F4A7C15u) >> 32 & (view->slot_count - 1);
@@ -121,21 +109,21 @@ static int slots_rebuild(struct view *view, size_t wanted)
 
 static int chunks_add(struct view *view, size_t index)
 {
-    int error = array_grow(&view->chunks, &view->chunk_capacity, view->chunk_count + 1,
-                           sizeof *view->chunks);
+    int error = array_reserve(&view->chunks, &view->chunk_capacity, view->chunk_count + 1,
+                              sizeof *view->chunks);
     if (!error)
         view->chunks[view->chunk_count++] = (uint32_t)index;
     return error;
 }
 
-static int bytes_reserve(struct view *view, size_t extra)
+static int bytes_reserve(struct view *view, enum piece_rank rank, size_t extra)
 {
     size_t room = view->room;
-    if (view->used + extra > BYTES_LIMIT)
+    if (view->used + extra > (rank == PIECE_CHUNK ? CHUNK_BYTES_LIMIT : BYTES_LIMIT))
         return -ENOMEM;
     for (unsigned look = 0; look < VIEW_LOOKS_SCATTERED; look++) {
         room = view->room;
-        int error = array_grow(&view->looks[look], &room, view->used + extra, 1);
+        int error = array_reserve(&view->looks[look], &room, view->used + extra, 1);
         if (error)
             return error;
     }
@@ -147,11 +135,11 @@ static struct piece *piece_add(struct view *view, enum piece_rank rank, remote_a
                                size_t size)
 {
     if (view->count == PIECE_LIMIT ||
-        array_grow(&view->pieces, &view->capacity, view->count + 1, sizeof *view->pieces))
+        array_reserve(&view->pieces, &view->capacity, view->count + 1, sizeof *view->pieces))
         return NULL;
     if (2 * (view->count + 1) > view->slot_count && slots_rebuild(view, view->count + 1))
         return NULL;
-    if (bytes_reserve(view, size) || (rank == PIECE_CHUNK && chunks_add(view, view->count)))
+    if (bytes_reserve(view, rank, size) || (rank == PIECE_CHUNK && chunks_add(view, view->count)))
         return NULL;
     struct piece *piece = &view->pieces[view->count++];
     *piece = (struct piece){ address,      (uint32_t)size, (uint32_t)view->used,
@@ -174,23 +162,38 @@ static int piece_compare(const void *a, const void *b)
     return left->address < right->address ? -1 : left->address > right->address;
 }
 
-/* Does the piece lie behind the segment closely enough to be read with it? */
-static bool segment_takes(const struct segment *segment, const struct piece *piece)
+/* What may be read between pieces in all. */
+static size_t gap_room(const struct view *view)
+{
+    size_t own = 0;
+    for (size_t i = 0; i < view->count; i++)
+        own += view->pieces[i].size;
+    return own < BYTES_LIMIT ? (BYTES_LIMIT - own) / GAP_SHARE : 0;
+}
+
+/* Does the piece lie behind the segment closely enough to be read with it? Takes the gap's bytes
+ * from `*room`. */
+static bool segment_takes(const struct segment *segment, const struct piece *piece, size_t *room)
 {
     remote_addr end = segment->address + segment->size;
-    return segment->rank == piece->rank && piece->address <= end + GAP_MAX;
+    size_t gap = piece->address > end ? (size_t)(piece->address - end) : 0;
+    if (segment->rank != piece->rank || gap > GAP_MAX || gap > *room)
+        return false;
+    *room -= gap;
+    return true;
 }
 
 /* Gives every piece its place in the bytes, and makes segments of neighbours. */
 static int segments_build(struct view *view)
 {
     struct segment *segment = NULL;
+    size_t room = gap_room(view);
     view->segment_count = view->chunk_count = view->used = 0;
-    int error =
-        array_grow(&view->segments, &view->segment_capacity, view->count, sizeof *view->segments);
+    int error = array_reserve(&view->segments, &view->segment_capacity, view->count,
+                              sizeof *view->segments);
     for (size_t i = 0; i < view->count && !error; i++) {
         struct piece *piece = &view->pieces[i];
-        if (!segment || !segment_takes(segment, piece)) {
+        if (!segment || !segment_takes(segment, piece, &room)) {
             segment = &view->segments[view->segment_count++];
             *segment = (struct segment){ .address = piece->address,
                                          .at = (uint32_t)view->used,
@@ -207,7 +210,14 @@ static int segments_build(struct view *view)
             error = chunks_add(view, i);
     }
     view->packed = view->count;
-    return error ? error : bytes_reserve(view, 0);
+    return error ? error : bytes_reserve(view, PIECE_CODE, 0);
+}
+
+/* What cannot be held is not predicted: there is nothing in the view any more, and all is whole. */
+static void pieces_forget(struct view *view)
+{
+    view->count = view->packed = view->segment_count = view->chunk_count = view->used = 0;
+    memset(view->slots, 0, view->slot_count * sizeof *view->slots);
 }
 
 /* Drops what was of no use lately, puts the rest in order, and plans how to read it. */
@@ -222,7 +232,11 @@ static int pieces_pack(struct view *view)
     view->count = kept;
     qsort(view->pieces, kept, sizeof *view->pieces, piece_compare);
     int error = segments_build(view);
-    return error ? error : slots_rebuild(view, kept);
+    if (!error)
+        error = slots_rebuild(view, kept);
+    if (error)
+        pieces_forget(view);
+    return error;
 }
 
 static int segment_compare(const void *a, const void *b)
@@ -293,8 +307,8 @@ static size_t vector_add_later_looks(struct view *view, size_t at)
 
 static int vector_reserve(struct view *view)
 {
-    return array_grow(&view->vector, &view->vector_capacity,
-                      view->look_count * view->segment_count + 1, sizeof *view->vector);
+    return array_reserve(&view->vector, &view->vector_capacity,
+                         view->look_count * view->segment_count + 1, sizeof *view->vector);
 }
 
 /* One vector; a segment that has become unreadable is dropped and the rest read without it. */

@@ -177,6 +177,73 @@ static void test_what_is_not_used_is_forgotten(void **state)
     assert_null(view_find(world->view, BASE + SIZE / 2, FRAME_SIZE));
 }
 
+/* ---- more than can be held ---- */
+
+/* Memory without end, in which every address has its own byte. */
+static size_t endless_bytes;
+
+static int endless_read(struct remote *self, const struct remote_piece *pieces, size_t count,
+                        size_t *ret_tail)
+{
+    (void)self;
+    (void)ret_tail;
+    for (size_t i = 0; i < count; i++) {
+        endless_bytes += pieces[i].size;
+        for (size_t at = 0; at < pieces[i].size; at++)
+            ((uint8_t *)pieces[i].into)[at] = (uint8_t)((pieces[i].address + at) * 31 >> 6);
+    }
+    return (int)count;
+}
+
+static bool endless_agrees(const uint8_t *bytes, remote_addr address)
+{
+    return bytes && bytes[0] == (uint8_t)(address * 31 >> 6) &&
+           bytes[FRAME_SIZE - 1] == (uint8_t)((address + FRAME_SIZE - 1) * 31 >> 6);
+}
+
+/* Frames just so far apart that neighbours would be read in one piece, gaps and all. */
+static void test_gaps_leave_room_for_the_frames(void **state)
+{
+    enum { WIDE_FRAMES = 100000, DISTANCE = 4000 };
+    struct view *view = ((struct world *)*state)->view;
+    struct remote memory = { endless_read };
+    for (int moment = 0; moment < 3; moment++) {
+        endless_bytes = 0;
+        assert_int_equal(view_refill(view, &memory, 1), 0);
+        assert_true(endless_bytes <= 1 << 28);
+        for (size_t i = 0; i < WIDE_FRAMES; i++) {
+            int error = 0;
+            remote_addr address = BASE + i * DISTANCE;
+            if (!endless_agrees(view_fetch(view, &memory, PIECE_FRAME, address, FRAME_SIZE, &error),
+                                address))
+                fail_msg("frame %zu at moment %d: %d", i, moment, error);
+        }
+    }
+}
+
+/* What does not fit any more is refused, and neither spoils what is there nor the next moment. */
+static void test_chunks_leave_room_for_the_frames(void **state)
+{
+    enum { CHUNK = 1 << 25, CHUNKS = 10 };
+    struct view *view = ((struct world *)*state)->view;
+    struct remote memory = { endless_read };
+    size_t taken = 0;
+    for (int moment = 0; moment < 2; moment++) {
+        assert_int_equal(view_refill(view, &memory, 1), 0);
+        for (size_t i = 0; i < CHUNKS; i++) {
+            int error = 0;
+            remote_addr address = BASE + i * 2 * CHUNK;
+            const void *chunk = view_fetch(view, &memory, PIECE_CHUNK, address, CHUNK, &error);
+            taken += chunk != NULL;
+            assert_int_equal(error, chunk ? 0 : -ENOMEM);
+            assert_true(endless_agrees(
+                view_fetch(view, &memory, PIECE_FRAME, address + CHUNK / 2, FRAME_SIZE, &error),
+                address + CHUNK / 2));
+        }
+    }
+    assert_true(taken && taken < 2 * CHUNKS && taken % 2 == 0);
+}
+
 /* ---- memory that goes away ---- */
 
 static void test_what_has_gone_is_dropped(void **state)
@@ -348,6 +415,8 @@ int main(void)
         TEST(test_chunks_serve_what_lies_in_them),
         TEST(test_the_same_address_with_more_bytes),
         TEST(test_what_is_not_used_is_forgotten),
+        TEST(test_gaps_leave_room_for_the_frames),
+        TEST(test_chunks_leave_room_for_the_frames),
         TEST(test_what_has_gone_is_dropped),
         TEST(test_half_a_segment_gone),
         TEST(test_the_end_of_the_target),
