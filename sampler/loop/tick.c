@@ -10,9 +10,11 @@
 enum {
     NAP_FIRST_NS = 1000000,      /* a thread that did not run is asked again after this, … */
     NAP_DOUBTFUL_NS = 100000000, /* … and each time after twice as long, up to this, … */
-    NAP_LONGEST_NS = 1000000000, /* … or this while the process uses no CPU time at all */
     RSS_EVERY_NS = 100000000,
 };
+
+/* … or this while the process uses no CPU time at all. */
+static const uint64_t NAP_LONGEST_NS = 4000000000;
 
 static void accounts_free(struct account *accounts, size_t count)
 {

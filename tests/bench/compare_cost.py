@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """What profiling costs beside austin and `py-spy --nonblocking`: each profiles the same program by
-turns, for a few seconds, some rounds; CPU time of the profiler for a second of profiling, and for
-one sample of a running thread. SCALENE_ATTACH names ours; austin and py-spy are
-those of PATH, or what pip puts into the cache folder once."""
+turns, some rounds, each time for S and for 3 S seconds. What the longer run needs more tells what a
+second of profiling costs, without the start. SCALENE_ATTACH names ours; austin and py-spy are those
+of PATH, or what pip puts into the cache folder once."""
 
 import argparse
 import collections
 import json
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -29,7 +28,8 @@ SCENES = [
     ("1 asleep", 1, 0, 100),
     ("1000 asleep", 1000, 0, 100),
 ]
-Run = collections.namedtuple("Run", "cpu_s samples paused rss_mb")
+Run = collections.namedtuple("Run", "start_ms ms_a_second samples paused")
+Once = collections.namedtuple("Once", "cpu_s samples paused")
 
 
 def ours(*options):
@@ -86,11 +86,6 @@ def tools():
     return found
 
 
-def children_cpu():
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def measure(tool, pid, rate, seconds):
     command, samples = tool
     with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +98,15 @@ def measure(tool, pid, rate, seconds):
         if status:
             raise AssertionError("%s: status %d" % (" ".join(words), status))
         count, paused = samples(output)
-    return Run(usage.ru_utime + usage.ru_stime, count, paused, usage.ru_maxrss / 1024)
+    return Once(usage.ru_utime + usage.ru_stime, count, paused)
+
+
+def compare_lengths(tool, pid, rate, seconds):
+    short = measure(tool, pid, rate, seconds)
+    long = measure(tool, pid, rate, 3 * seconds)
+    cost = (long.cpu_s - short.cpu_s) / (2 * seconds)
+    return Run(1e3 * (short.cpu_s - cost * seconds), 1e3 * cost,
+               (long.samples - short.samples) / (2 * seconds), long.paused)
 
 
 def scene_rows(scene, python, seconds, rounds):
@@ -116,7 +119,7 @@ def scene_rows(scene, python, seconds, rounds):
         target.stdout.readline()
         for _ in range(rounds):
             for tool, how in tools().items():
-                runs[tool].append(measure(how, target.pid, rate, seconds))
+                runs[tool].append(compare_lengths(how, target.pid, rate, seconds))
         target.kill()
     return {tool: Run(*map(middle, zip(*found))) for tool, found in runs.items()}
 
@@ -131,15 +134,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--python", default=sys.executable)
     options = parser.parse_args()
-    print("%-12s %-16s %9s %9s %12s %8s %7s"
-          % ("scene", "tool", "cpu ms/s", "samples", "us a sample", "paused", "MB"))
+    print("%-12s %-16s %9s %9s %10s %12s %8s"
+          % ("scene", "tool", "start ms", "cpu ms/s", "samples/s", "us a sample", "paused"))
     for scene in SCENES:
         rows = scene_rows(scene, options.python, options.seconds, options.rounds)
         for tool, run in rows.items():
-            print("%-12s %-16s %9.2f %9d %12.1f %8s %7.1f"
-                  % (scene[0], tool, 1e3 * run.cpu_s / options.seconds, run.samples,
-                     1e6 * run.cpu_s / max(1, run.samples),
-                     "" if run.paused is None else "%.2f %%" % (100 * run.paused), run.rss_mb),
+            print("%-12s %-16s %9.1f %9.2f %10.0f %12.1f %8s"
+                  % (scene[0], tool, run.start_ms, run.ms_a_second, run.samples,
+                     1e3 * run.ms_a_second / max(1, run.samples),
+                     "" if run.paused is None else "%.2f %%" % (100 * run.paused)),
                   flush=True)
 
 
