@@ -2,6 +2,7 @@
 would help, the right status, and a target that is as it was."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -145,22 +146,44 @@ def zombie(pid):
 
 
 class UnknownPython(harness.AttachTest):
-    def check_unknown(self, release):
-        found = [item for item in harness.interpreters() if item.release == release]
-        if not found:
-            self.skipTest("no CPython %s on this machine" % release)
-        with Target("passing.py", "old", interpreter=found[0]) as target:
-            answer = run_attach("dump", "--pid", target.pid)
-            self.refuse(answer, OWN_FAILURE, target.pid, r"\b%s\b" % release, r"3\.8", r"3\.15")
+    """Programs that show what such a CPython shows (tests/programs/unknown_python)."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def copy(self, program, name):
+        built = os.path.join(os.environ["SCALENE_TEST_PROGRAMS"], program)
+        return shutil.copy(built, os.path.join(self.folder, name))
+
+    def check_unknown(self, path, release):
+        for options in ((), ("--json",), ("--native",), ("--nonblocking",)):
+            with Target("", command=[path]) as target:
+                answer = run_attach("dump", "--pid", target.pid, *options)
+                self.refuse(answer, OWN_FAILURE, target.pid, r"cpython %s\b" % release,
+                            re.escape(path), r"3\.8", r"3\.15")
 
     def test_python_2_7(self):
-        self.check_unknown("2.7")
+        self.check_unknown(self.copy("no_runtime", "python2.7"), r"2\.7")
 
     def test_python_3_6(self):
-        self.check_unknown("3.6")
+        self.check_unknown(self.copy("no_runtime", "python3.6"), r"3\.6")
 
     def test_python_3_7(self):
-        self.check_unknown("3.7")
+        self.check_unknown(self.copy("plain_runtime", "python3.7"), r"3\.7")
+
+    def test_newer_by_its_version(self):
+        """What it says itself goes before the name of its file."""
+        self.check_unknown(self.copy("told_runtime", "python3.11"), r"4\.0")
+
+    def test_newer_by_its_cookie(self):
+        self.check_unknown(self.copy("cookie_runtime", "program"), r"3\.16")
+
+    def test_newer_without_names(self):
+        path = self.copy("cookie_runtime", "program")
+        subprocess.run(["strip", "-s", path], check=True)
+        self.check_unknown(path, r"3\.16")
 
 
 @needs_root

@@ -18,14 +18,7 @@ def executes(left):
     return 42
 
 
-def old():
-    """Runs on Pythons that the profiler does not know, back to 2.7."""
-    target.say(pid=os.getpid())
-    target.wait_for_go()
-    return 42
-
-
-CASES = {"executes": executes, "old": old}
+CASES = {"executes": executes}
 
 if __name__ == "__main__":
     target.run(CASES)
