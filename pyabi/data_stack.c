@@ -7,6 +7,8 @@ enum {
     CHUNK_SIZE_MAX = 64 << 20,
     CHUNK_COUNT_MAX = 1 << 14,
     CHUNK_SLACK = 1024, /* predicted beyond the present top: the next stack may be deeper */
+    FRAME_BYTES =
+        512, /* chunks are fetched for as many frames of that size as are walked at most */
 };
 
 /* Live bytes of an older chunk, as its own header says; 0 when that makes no sense. */
@@ -38,9 +40,13 @@ void walk_fetch_chunks(struct walk *walk)
     remote_addr chunk = field_address(state, layout->thread.datastack_chunk);
     remote_addr top = field_address(state, layout->thread.datastack_top);
     size_t size = top > chunk && top - chunk < CHUNK_SIZE_MAX ? (size_t)(top - chunk) : 0;
+    size_t room = FRAME_BYTES * walk->frames_max;
 
     for (unsigned i = 0; chunk && size >= layout->chunk.size && i < CHUNK_COUNT_MAX; i++) {
         int error = 0;
+        if (size > room)
+            return;
+        room -= size;
         const uint8_t *header = view_find(walk->view, chunk, size);
         if (!header && i == 0)
             header = view_fetch(walk->view, walk->source, PIECE_CHUNK, chunk, size + CHUNK_SLACK,

@@ -127,7 +127,7 @@ static int chain_walk(struct walk *walk)
     size_t next_landmark = 1;
     python->walked_count = 0;
     for (remote_addr at = walk->head; at;) {
-        if (python->walked_count == FRAMES_MAX) {
+        if (python->walked_count == walk->frames_max) {
             walk->truncated = true;
             return 0;
         }
@@ -391,6 +391,7 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         .view = view,
         .moment = moment,
         .looks = 1,
+        .frames_max = python->wants & WANT_DEPTH ? FRAMES_MAX : FRAMES_BRIEF,
         .source = page_cache_remote(python->pages),
         .lead = generator_lead(&python->layout),
     };

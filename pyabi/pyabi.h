@@ -37,6 +37,7 @@ const char *python_version_text(const struct python *python);
 enum py_wants {
     WANT_ANCHORS = 1, /* where each run of the evaluation loop lies on the C stack */
     WANT_OWNER = 2,   /* who holds the GIL and who collects garbage, at the same moment */
+    WANT_DEPTH = 4,   /* stacks to FRAMES_MAX, however long the thread may have to stand for them */
 };
 void python_want(struct python *python, unsigned wants);
 
@@ -85,13 +86,14 @@ struct py_frame {
 struct py_stack {
     const struct py_frame *frames; /* innermost first, until the next read */
     size_t count;
-    bool truncated;  /* deeper than FRAMES_MAX */
+    bool truncated;  /* deeper than FRAMES_BRIEF; with WANT_DEPTH, than FRAMES_MAX */
     bool holds_gil;  /* these two only with WANT_OWNER */
     bool collecting; /* the garbage collector runs, set off by the frame at `gc_index` */
     size_t gc_index;
 };
 
 #define FRAMES_MAX ((size_t)200000)
+#define FRAMES_BRIEF ((size_t)4096) /* what can be read again and again while a thread stands */
 
 /* What the caller knows about the thread while it is read. */
 enum py_moment {

@@ -15,6 +15,7 @@ struct walk {
     uint64_t generation;
     enum py_moment moment;
     unsigned looks; /* at its bytes */
+    size_t frames_max;
     bool truncated, holds_gil, collecting;
     remote_addr gc_frame; /* 0: the release does not tell; the innermost, then */
 };

@@ -68,7 +68,7 @@ int dump_run(const struct options *options, struct failure *why)
         .native = options->native,
         .native_lines = true,
         .nonblocking = options->nonblocking,
-        .wants = WANT_OWNER,
+        .wants = WANT_OWNER | WANT_DEPTH,
         .find_methods = options->find,
     };
     struct session session;
