@@ -37,6 +37,7 @@ struct target {
     uint64_t generation;
     struct account *ended; /* no thread any more; told of in this tick, forgotten in the next */
     size_t ended_count;
+    unsigned busy_count;   /* threads that a look of this tick met busy */
     bool has_ended;        /* a thread, since the last tick */
     struct account *young; /* of this tick: a look met it working for the first time */
     struct unseen *unseen;

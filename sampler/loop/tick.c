@@ -69,16 +69,20 @@ pid_t target_pid(const struct target *target)
 
 /* ---- which threads ---- */
 
+/* An interpreter that begins has a thread before that has an identity. */
 static struct account *account_find(struct target *target, size_t hint,
                                     const struct thread_event *thread)
 {
+    struct account *young = NULL;
     for (size_t i = 0; i < target->count; i++) {
         struct account *account = &target->accounts[(hint + i) % target->count];
         if (account->known && account->tid == thread->tid && account->ident == thread->ident &&
             account->interpreter == thread->interpreter)
             return account;
+        if (account->known && account->tid == thread->tid && !account->ident)
+            young = account;
     }
-    return NULL;
+    return young;
 }
 
 static bool is_twin(const struct account *account, const struct account *other)
@@ -163,6 +167,7 @@ static int round_begin(struct target *target)
     target->ended_count = target->sample_count = 0;
     target->has_ended = false;
     target->young = NULL;
+    target->busy_count = 0;
     int count = stack_reader_begin(target->reader);
     if (count < 0)
         return count;
@@ -389,7 +394,6 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
 {
     uint64_t wall_ns = now_ns - target->last_ns, busy_ns = 0, cpu_ns = 0;
     unsigned ran = 0;
-    bool working = false;
     int error = round_begin(target);
     if (!error)
         error = target_reserve_samples(target, target->count + target->ended_count);
@@ -404,17 +408,17 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
             return added;
         ran += charge.ran_ns > 0;
         busy_ns += charge.ran_ns + charge.queued_ns;
-        working = working || (added && is_busy(&target->accounts[i]));
+        target->busy_count += added && is_busy(&target->accounts[i]);
     }
     target->last_ns = now_ns;
     /* one thread at a time leaves an exact rest; several at once overlap, and the look decides */
     uint64_t rest_ns = wall_ns > busy_ns ? wall_ns - busy_ns : 0;
-    target->pending_idle_ns += (int64_t)(ran <= 1 ? rest_ns : working ? 0 : wall_ns);
+    target->pending_idle_ns += (int64_t)(ran <= 1 ? rest_ns : target->busy_count ? 0 : wall_ns);
     error = target_tell_unseen(target, now_ns);
     if (error == -ENOMEM)
         return error;
     uint64_t idle_ns = 0;
-    if (!working && target->pending_idle_ns > 0) {
+    if (!target->busy_count && target->pending_idle_ns > 0) {
         idle_ns = (uint64_t)target->pending_idle_ns;
         target->told_idle_ns += idle_ns;
         target->pending_idle_ns = 0;

@@ -2,6 +2,8 @@
 #include "sampler/base/error.h"
 #include "sampler/loop/target_state.h"
 
+#include <time.h>
+
 enum {
     UNSEEN_EVERY_NS = 100000000, /* threads without Python are asked, … */
     UNSEEN_LEAST_NS = 1000000,   /* … if there is so much that nobody was told of */
@@ -14,6 +16,17 @@ static bool is_python(const void *context, pid_t tid)
         if (target->accounts[i].tid == tid)
             return true;
     return false;
+}
+
+/* What threads that are looked at did since their look is theirs, and told of at the next one. */
+static uint64_t rest_find(struct target *target)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t rest_ns = unseen_rest(target->unseen);
+    uint64_t theirs_ns = target->busy_count * (now_ns - target->last_ns);
+    return rest_ns > theirs_ns ? rest_ns - theirs_ns : 0;
 }
 
 /* Somebody is told of it; and while a thread worked that nobody saw, the process was not idle. */
@@ -55,7 +68,7 @@ static void ended_tell(struct target *target, struct account *account, uint64_t 
 {
     if (!account->has_stack)
         return;
-    uint64_t rest_ns = account_is_running(account) ? unseen_rest(target->unseen) : 0;
+    uint64_t rest_ns = account_is_running(account) ? rest_find(target) : 0;
     uint64_t most_ns = now_ns - account->seen_ns;
     uint64_t tail_ns = rest_ns < most_ns ? rest_ns : most_ns;
     struct sample_event *sample = target_add_sample(target, account);
@@ -71,7 +84,7 @@ static void ended_tell(struct target *target, struct account *account, uint64_t 
  */
 static void young_tell(struct target *target)
 {
-    uint64_t rest_ns = unseen_rest(target->unseen);
+    uint64_t rest_ns = rest_find(target);
     for (size_t i = 0; i < target->sample_count; i++) {
         if (target->samples[i].tid != target->young->tid)
             continue;
@@ -86,7 +99,7 @@ int target_tell_unseen(struct target *target, uint64_t now_ns)
     bool due = now_ns - target->unseen_ns >= UNSEEN_EVERY_NS;
     if (!due && !target->has_ended && !target->young)
         return 0;
-    if (unseen_rest(target->unseen) >= UNSEEN_LEAST_NS || !target->unseen_ns) {
+    if (rest_find(target) >= UNSEEN_LEAST_NS || !target->unseen_ns) {
         int error = native_threads_tell(target);
         if (error)
             return error;
@@ -96,7 +109,7 @@ int target_tell_unseen(struct target *target, uint64_t now_ns)
     for (size_t i = 0; i < target->count; i++)
         if (target->accounts[i].gone)
             ended_tell(target, &target->accounts[i], now_ns);
-    if (target->young && unseen_rest(target->unseen) >= UNSEEN_LEAST_NS)
+    if (target->young && rest_find(target) >= UNSEEN_LEAST_NS)
         young_tell(target);
     if (due) {
         target->unseen_ns = now_ns;
