@@ -39,9 +39,6 @@ struct debug_offsets_head {
     uint64_t free_threaded;
 };
 
-/* The level in PY_VERSION_HEX: what is before a candidate has a layout that still moved. */
-enum { RELEASE_CANDIDATE = 0xc };
-
 struct resolution {
     struct py_layout layout;
     const unsigned char *table;
@@ -99,9 +96,9 @@ static int head_check(const struct resolution *resolution)
                            "Python %s: its debug offsets are those of another version (%#llx%s)",
                            layout->name, (unsigned long long)head.version,
                            head.free_threaded ? ", free-threaded" : "");
-    if ((head.version >> 4 & 0xf) < RELEASE_CANDIDATE)
+    if (!version_is_final((uint32_t)head.version))
         return failure_set(resolution->why, -ENOTSUP,
-                           "this Python is an alpha or beta of %s, whose layout was not settled; "
+                           "this Python is a pre-release of %s, whose layout was not settled; "
                            "run it on a release",
                            layout->name);
     return 0;

@@ -171,6 +171,13 @@ static inline struct py_offset *layout_offset(struct py_layout *layout,
     return (struct py_offset *)((char *)layout + group->at + sizeof(uint32_t)) + index;
 }
 
+/* Of a PY_VERSION_HEX: alpha, beta and candidate releases move fields about; only what was released
+ * keeps its layout, so nothing else is read. */
+static inline bool version_is_final(uint32_t version)
+{
+    return (version >> 4 & 0xf) == 0xf;
+}
+
 /* "3.8, 3.9, …" for messages. */
 const char *layout_known_names(void);
 

@@ -28,12 +28,6 @@ static const struct py_layout *release_of(uint32_t version, bool free_threaded)
     return layout_find(version >> 24, version >> 16 & 0xff, free_threaded);
 }
 
-/* Alpha, beta and candidate releases move fields about; only what was released keeps its layout. */
-static bool version_is_final(uint32_t version)
-{
-    return (version >> 4 & 0xf) == 0xf;
-}
-
 static int debug_head_read(struct remote *memory, remote_addr runtime, struct debug_head *ret)
 {
     int error = remote_read(memory, runtime, ret, sizeof *ret);
@@ -97,7 +91,7 @@ static int release_recognise(struct remote *memory, remote_addr runtime, uint32_
             continue;
         if (version >> 24 == layout->major && (version >> 16 & 0xff) == layout->minor) {
             *ret_version = version;
-            return 0;
+            return version_is_final(version) ? 0 : -ENOTSUP;
         }
     }
     return -EBADMSG;

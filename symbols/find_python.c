@@ -342,13 +342,17 @@ static int contents_try(struct search *search)
 
 static void version_write(uint32_t hex, char *into, size_t size)
 {
+    static const char *const levels[16] = { [0xa] = "a", [0xb] = "b", [0xc] = "rc" };
     unsigned major = hex >> 24, minor = hex >> 16 & 0xff, micro = hex >> 8 & 0xff;
+    const char *level = levels[hex >> 4 & 0xf];
     if (!hex)
         snprintf(into, size, "of a release that nothing tells");
     else if (!(hex & 0xffff))
         snprintf(into, size, "%u.%u", major, minor);
-    else
+    else if (!level)
         snprintf(into, size, "%u.%u.%u", major, minor, micro);
+    else
+        snprintf(into, size, "%u.%u.%u%s%u, a pre-release", major, minor, micro, level, hex & 0xf);
 }
 
 static int explain_unknown(const struct search *search, struct failure *why)

@@ -3,6 +3,7 @@
  * promises: what goes in circles, leads nowhere or makes no sense is an error, and never a stack.
  * usage: broken IMAGE
  */
+#include "pyabi/dicts.h"
 #include "pyabi/python.h"
 #include "pyabi/view.h"
 #include "sampler/base/cleanup.h"
@@ -140,6 +141,24 @@ static struct change circle_of_threads(const struct scene *scene)
                             scene->facts.state, 8 };
 }
 
+/* Where a runtime tells its own release: behind the cookie, or in sys.hexversion. */
+static struct change pre_release(const struct scene *scene)
+{
+    const struct py_layout *layout = &scene->layout;
+    struct remote *memory = &scene->image->memory.remote;
+    remote_addr at = scene->image->head.runtime + 8, dict = 0, object = 0;
+    uint32_t version = 0;
+    if (!layout->debug_offsets_size) {
+        if (remote_read(memory, scene->facts.interpreter + offset_of(layout->interp.sysdict), &dict,
+                        8) ||
+            dict_find(memory, layout, dict, "hexversion", &object))
+            return (struct change){ .width = 0 };
+        at = object + offset_of(layout->integer.tag) + 8;
+    }
+    memcpy(&version, byte_at(scene->image, at), 4);
+    return (struct change){ at, (version & ~0xffu) | 0xc1, 4 };
+}
+
 static const struct breakage {
     const char *name;
     struct change (*make)(const struct scene *scene);
@@ -155,6 +174,7 @@ static const struct breakage {
     { "half a chain", half_a_chain, -EAGAIN },
     { "a circle of interpreters", circle_of_interpreters, -EAGAIN },
     { "a circle of threads", circle_of_threads, -EAGAIN },
+    { "a release candidate", pre_release, -ENOTSUP },
 };
 
 static int breakage_check(struct scene *scene, const struct breakage *breakage)

@@ -208,10 +208,13 @@ static void test_release_that_the_judge_does_not_know(void **state)
     } rows[] = {
         { 0x03070000, "CPython 3.7 (in /bin/host)" },
         { 0x031002f0, "CPython 3.16.2 (in /bin/host)" },
+        { 0x031000a7, "CPython 3.16.0a7, a pre-release (in /bin/host)" },
+        { 0x031000b4, "CPython 3.16.0b4, a pre-release (in /bin/host)" },
+        { 0x031001c2, "CPython 3.16.1rc2, a pre-release (in /bin/host)" },
     };
     struct world *world = *state;
     struct object *host = object_add(world, "/bin/host", &EXPORTING);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         runtime_put(host, AT_DATA, i ? "xdebugpy" : "_runtime", rows[i].version);
         assert_not_found(world, -ENOTSUP, rows[i].told);
     }
