@@ -4,12 +4,14 @@ what their workers did is in the one profile. It has one interpreter, so one rel
 import os
 import signal
 import socket
+import subprocess
 
 import harness
-from harness import PROGRAMS
+from harness import OWN_FAILURE, PROGRAMS, Target, run_attach
 from test_launch import LaunchTest as Launching
 
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+BUNDLING_S = 180
 TOOLS = os.path.join(CACHE, "scalene-attach", "launchers-venv")
 
 
@@ -80,6 +82,36 @@ class Launchers(Launching):
         profile = self.profile()
         self.assertLessEqual(served, {each["pid"] for each in profile["processes"]})
         self.check_workers(profile, requests * 0.1)
+
+    def check_dump(self, program, *command):
+        """Who asks for the launcher is told of the Python below it, and can look there."""
+        with Target(program, "nested", command=command, env={"TMPDIR": self.folder}) as target:
+            launcher = target.pid
+            self.assertNotEqual(target.descend(), launcher)
+            name = os.path.basename(os.readlink("/proc/%d/exe" % launcher))
+            answer = run_attach("dump", "--pid", launcher)
+            self.refuse(answer, OWN_FAILURE, launcher, r"no python: it runs [^,]+/%s," % name,
+                        r"look there: --pid %d\b" % target.pid)
+            self.check_truth(target, self.dump(target))
+            self.check_truth(target, self.dump(target, "--native"))
+
+    def test_dump_of_uv_run(self):
+        self.check_dump("stacks.py", tool("uv"), "run", "--quiet", "--offline", "--no-project",
+                        "--python", tool("python"))
+
+    def test_dump_of_a_one_file_bundle(self):
+        """PyInstaller's: the first process unpacks an interpreter and starts it."""
+        if not os.path.exists(tool("pyinstaller")):
+            self.skipTest("the environment of cmake/launchers is from before it had PyInstaller")
+        bundle = os.path.join(self.folder, "bundle")
+        made = subprocess.run(
+            [tool("pyinstaller"), "--onefile", "--name", "bundle", "--distpath", self.folder,
+             "--workpath", os.path.join(self.folder, "work"), "--specpath", self.folder,
+             os.path.join(PROGRAMS, "stacks.py")],
+            env=dict(os.environ, PYINSTALLER_CONFIG_DIR=os.path.join(self.folder, "config")),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BUNDLING_S)
+        self.assertEqual(made.returncode, 0, made.stdout.decode())
+        self.check_dump(bundle, "env")
 
     def test_uv_run(self):
         answer = self.run_words(*self.options("--"), tool("uv"), "run", "--quiet", "--offline",
