@@ -15,8 +15,10 @@
 enum {
     PAUSE_TRIES = 24,            /* one paused in the middle of a call is let go and paused again */
     BREATH_NS = 20000,           /* between two tries at one that is paused; doubled each time, */
-    LONGEST_BREATH_NS = 5000000, /* because on a busy machine it waits for a core first */
+    LONGEST_BREATH_NS = 20000000, /* because on a busy machine it waits for a core first */
     LOOK_TRIES = 8,              /* without pausing */
+    FRAME_LARGEST = 64 << 10,    /* of native frames; a walk that ends further from the end of
+                                    what was copied did not end because of that */
     MADE_WAY_NS = 300000,        /* between our getting a core and asking a thread to stop */
 };
 
@@ -192,6 +194,16 @@ static bool native_is_whole(const struct stack_reader *reader, size_t count)
            strncmp(module, "libpthread", 10) == 0 || strncmp(module, "ld-", 3) == 0;
 }
 
+/* The walk left what was copied of the stack, or had no room for more: no pause would show more. */
+static bool native_is_cut(const struct reading *reading, size_t count)
+{
+    const struct stack_image *image = &reading->image;
+    if (!count || count == NATIVE_FRAMES)
+        return count;
+    remote_addr end = image->stack_start + image->size;
+    return image->size == STACK_COPY && end - reading->reader->native[count - 1].sp < FRAME_LARGEST;
+}
+
 /* `*ret_placed`: every Python frame found its place among the native ones, so none of those is
  * missing. */
 static int frames_fill(struct reading *reading, struct thread_event *event, bool *ret_placed)
@@ -215,7 +227,8 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
     if (count < 0)
         return count;
     event->frame_count = (size_t)count;
-    *ret_placed = *ret_placed && native_is_whole(reader, input.native_count);
+    bool cut = native_is_cut(reading, input.native_count);
+    *ret_placed = cut || (*ret_placed && native_is_whole(reader, input.native_count));
     event->holds_gil = reading->stack.holds_gil;
     event->state = state_of(reading);
     event->cpu = cpu_kind_find(&(struct cpu_look){
@@ -226,7 +239,9 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
         .symbols = reader->symbols,
         .interpreter_path = reader->location.object_path,
     });
-    event->error = reading->stack.truncated ? "the stack is deeper than what is shown" : NULL;
+    event->error = reading->stack.truncated ? "the stack is deeper than what is shown"
+                   : cut                    ? "the native stack is deeper than what is shown"
+                                            : NULL;
     return 0;
 }
 

@@ -1,6 +1,8 @@
 """`dump --native`: the C frames are there, each on its right side of the Python frames, and no
 stack that a dump without them shows is ever lost or changed by the merge."""
 
+import unittest
+
 import harness
 import installed
 from harness import Target
@@ -145,6 +147,19 @@ class NothingLost(NativeTest):
     def test_sub_interpreters(self):
         with Target("subinterpreters.py", "two") as target:
             self.check_truth(target, self.dump(target, "--native"))
+
+    @unittest.skipIf(harness.RELEASE == "3.12", "3.12 lets C call itself 1500 times at most")
+    def test_deeper_than_what_is_copied(self):
+        """The innermost native frames are there, all Python frames too, and it is said."""
+        depth = 2000
+        with Target("depths.py", "deep_through_c", depth) as target:
+            thread = self.thread_of(self.dump(target, "--native"), target.facts["tid"])
+        kinds = [frame["kind"] for frame in thread["frames"]]
+        names = [(frame["name"] or "").split(".")[-1] for frame in thread["frames"]]
+        self.assertEqual(names.count("down"), depth)
+        self.assertEqual(thread["error"], "the native stack is deeper than what is shown")
+        self.assertIn("native", kinds[: len(kinds) // 10])
+        self.assertNotIn("native", kinds[-depth // 10 :])
 
     def test_deep_through_c(self):
         with Target("depths.py", "deep_through_c", "200") as target:

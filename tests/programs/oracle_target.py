@@ -6,11 +6,13 @@ line, `# root` where a thread may begin. Programs keep to functions at the top o
 with a name of its own."""
 
 import os
+import random
 import time
 
 import target
 
 BLOCK_S = 0.001
+TURNS = 20  # of each block between two looks whether it is over
 
 clock = time.thread_time
 
@@ -54,12 +56,13 @@ def run(twins=(), uneven=(), copies=None):
     blocks = [Block(function) for function in functions]
     for block in blocks:
         fit(block)
+    turns = schedule_draw(blocks)
     os.set_blocking(target.GO, False)
     target.say(  # -> say
         twins=[(names_of(turns), names_of(chains)) for turns, chains in twins],
         copies=copies,
     )
-    rounds(blocks)  # -> rounds
+    rounds(turns)  # -> rounds
     target.say(  # -> say
         result=42,
         times={block.function.__name__: block.seconds for block in blocks},
@@ -70,9 +73,19 @@ def run(twins=(), uneven=(), copies=None):
     )
 
 
-def rounds(blocks):
+def schedule_draw(blocks):
+    """Which blocks in turn, and how much of each: in step with no scheduler."""
+    draw = random.Random(os.getpid())
+    turns = [
+        (block, max(1, round(block.count * draw.uniform(0.5, 1.5)))) for block in blocks * TURNS
+    ]
+    draw.shuffle(turns)
+    return turns
+
+
+def rounds(turns):
     while not is_over():  # -> is_over
-        for block in blocks:
+        for block, count in turns:
             start = clock()
-            block.function(block.count)  # -> block_*
+            block.function(count)  # -> block_*
             block.seconds += clock() - start
