@@ -219,6 +219,9 @@ class Depth(harness.AttachTest):
     def test_depth_100000(self):
         self.check_depth("deep", 100000)
 
+    def test_depth_40000_of_400_locals(self):
+        self.check_depth("deep_and_wide", 40000)
+
     def test_depth_500_through_c(self):
         self.check_depth("deep_through_c", 500)
 

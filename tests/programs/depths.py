@@ -27,6 +27,18 @@ def deep(depth):
     return in_thread(lambda: down(int(depth) - 1))
 
 
+def deep_and_wide(depth):
+    """400 locals a frame: more than a hundred megabytes of them, whatever holds the frames."""
+    lines = ["def down(left):"]
+    lines += ["    local_%d = left" % number for number in range(400)]
+    lines += ["    if left:", "        return down(left - 1)"]
+    lines += ["    return target.park(frames=False, tid=threading.get_native_id())"]
+    space = {"target": target, "threading": threading}
+    exec(compile("\n".join(lines), __file__, "exec"), space)
+    sys.setrecursionlimit(int(depth) + 1000)
+    return in_thread(lambda: space["down"](int(depth) - 1))
+
+
 def deep_through_c(depth):
     """Every other call goes through C (map and next)."""
 

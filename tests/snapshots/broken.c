@@ -159,6 +159,27 @@ static struct change pre_release(const struct scene *scene)
     return (struct change){ at, (version & ~0xffu) | 0xc1, 4 };
 }
 
+/* The thread's own copy of a frame's bytecode is there as before, but the list of copies ends ahead
+ * of it. */
+static struct change copies_that_end(const struct scene *scene)
+{
+    const struct py_layout *layout = &scene->layout;
+    remote_addr list = 0;
+    size_t frame = 0;
+    if (!offset_present(layout->frame.tlbc_index))
+        return (struct change){ .width = 0 };
+    while (frame < scene->count && !scene->frames[frame].tlbc_index)
+        frame++;
+    if (frame == scene->count) {
+        fprintf(stderr, "broken: no frame runs a thread's own copy of its bytecode\n");
+        exit(1);
+    }
+    remote_addr field = scene->frames[frame].code + offset_of(layout->code.tlbc);
+    memcpy(&list, byte_at(scene->image, field), 8);
+    return (struct change){ list + offset_of(layout->tlbc.array_size),
+                            scene->frames[frame].tlbc_index, 8 };
+}
+
 static const struct breakage {
     const char *name;
     struct change (*make)(const struct scene *scene);
@@ -175,6 +196,7 @@ static const struct breakage {
     { "a circle of interpreters", circle_of_interpreters, -EAGAIN },
     { "a circle of threads", circle_of_threads, -EAGAIN },
     { "a release candidate", pre_release, -ENOTSUP },
+    { "copies of bytecode that end", copies_that_end, -EBADMSG },
 };
 
 static int breakage_check(struct scene *scene, const struct breakage *breakage)
