@@ -278,6 +278,13 @@ class Threads(harness.AttachTest):
             self.assertEqual(tids, [target.pid])
             self.assertEqual(len(target.tids()), 2)
 
+    def test_one_function_in_three_threads(self):
+        """Without a GIL each runs its own copy of the bytecode."""
+        facts, _ = self.check_case("sharing_code")
+        inner = [thread["frames"][0] for thread in facts["threads"]]
+        shared = [line for name, _, line, _ in inner if name.endswith("shared")]
+        self.assertEqual(len(set(shared)), 3)
+
     def test_child_of_a_fork(self):
         """It has a new id, and the thread that forked has become its main thread."""
         with Target("threads.py", "after_fork") as target:
@@ -447,6 +454,23 @@ class SubInterpreters(harness.AttachTest):
                 self.assertEqual(frames[0]["name"].split(".")[-1], "run")
             known = len(target.facts["threads"]) + len(target.facts["callers"])
             self.assertEqual(len(dump["threads"]), known)
+
+    @version_at_least(3, 12)
+    def test_own_gils(self):
+        """Each has its own holder; where the same OS thread has a state in another, it is none."""
+        with Target("subinterpreters.py", "own_gils") as target:
+            tids = target.tids()
+            spinners = {(tids[tid], number) for tid, number in target.facts["spinners"]}
+            wanted = set() if harness.CURRENT.free_threaded else spinners
+            for _ in range(50):  # one that waits for a core may be between two turns
+                threads = self.dump(target)["threads"]
+                holders = {(t["tid"], t["interpreter"]) for t in threads if t["holds_gil"]}
+                self.assertLessEqual(holders, wanted)
+                if holders == wanted:
+                    break
+            self.assertEqual(holders, wanted)
+            states = {(thread["tid"], thread["interpreter"]) for thread in threads}
+            self.assertLess(spinners | {(tid, 0) for tid, _ in spinners}, states)
 
     def test_one_that_ended(self):
         with Target("subinterpreters.py", "ended") as target:

@@ -35,12 +35,30 @@ inside()
 own.join()
 """
 
+SPINNING = """
+import os
+
+def spin_inside():
+    while True:
+        for _ in range(1000000):
+            pass
+        try:
+            return os.read({hold}, 1)
+        except BlockingIOError:
+            pass
+
+os.set_blocking({hold}, False)
+os.write({tell}, b'{{"threads": []}}\\n')
+spin_inside()
+"""
+
 
 class Inside:
-    """A sub-interpreter that stands still in two threads until it is let go. The thread that
-    runs it has made it: CPython 3.12 and older note a state's thread when it is made."""
+    """A sub-interpreter that stays inside until it is let go. The thread that runs it has made
+    it: CPython 3.12 and older note a state's thread when it is made."""
 
-    def __init__(self):
+    def __init__(self, source=INSIDE):
+        self.source = source
         self.hold_read, self.hold = os.pipe()
         heard, self.tell = os.pipe()
         self.thread = threading.Thread(target=self.run)
@@ -51,7 +69,7 @@ class Inside:
     def run(self):
         created = interpreters.create(**OPTIONS)
         self.number = int(created)  # 3.8 to 3.12 hand out an object
-        source = INSIDE.format(
+        source = self.source.format(
             path=sys.path, number=self.number, hold=self.hold_read, tell=self.tell
         )
         failure = interpreters.run_string(created, source)
@@ -78,6 +96,28 @@ def two():
     return result
 
 
+def own_gils():
+    """Two sub-interpreters and a thread of the main one, each always at work."""
+    leave = threading.Event()
+
+    def spin():
+        while not leave.is_set():
+            pass
+
+    inside = [Inside(SPINNING), Inside(SPINNING)]
+    spinner = threading.Thread(target=spin)
+    spinner.start()
+    result = target.park(
+        frames=False,
+        spinners=[[spinner.native_id, 0]] + [[one.thread.native_id, one.number] for one in inside],
+    )
+    leave.set()
+    for one in inside:
+        one.end()
+    spinner.join()
+    return result
+
+
 def ended():
     created = interpreters.create()
     interpreters.run_string(created, "import threading")
@@ -85,7 +125,7 @@ def ended():
     return target.park(interpreter=0)
 
 
-CASES = {"two": two, "ended": ended}
+CASES = {"two": two, "own_gils": own_gils, "ended": ended}
 
 if __name__ == "__main__":
     target.run(CASES)

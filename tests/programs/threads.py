@@ -60,6 +60,24 @@ def renamed():
     return target.park()
 
 
+def sharing_code():
+    """One function in three threads, each at a line of its own after it has become warm."""
+
+    def shared(turn):
+        for _ in range(10000):
+            turn += 0
+        if turn == 0:
+            target.stay()
+        elif turn == 1:
+            target.stay()
+        else:
+            target.stay()
+
+    for turn in range(3):
+        target.start(shared, turn)
+    return target.park()
+
+
 class SetBefore(threading.Thread):
     def __init__(self, **options):
         self.first = 1
