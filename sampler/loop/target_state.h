@@ -18,15 +18,17 @@ struct account {
     uint64_t pending_ns;               /* CPU time of bursts that no look has met, … */
     uint64_t pending_queued_ns;        /* … and time without a core, … */
     int64_t pending_off_ns; /* … and other waits; looks are not quite simultaneous: signed */
-    uint64_t paused_ns;     /* by us, at the last look */
+    uint64_t paused_ns;     /* by us, at the last look, … */
+    uint64_t paused_turns;  /* … and the turns that a sleeper took for that */
     enum thread_state state;
     enum cpu_kind cpu;
     struct frame_event *frames;
     size_t frame_count, frame_capacity;
     const char *name;
     bool known, has_stack, gone;
-    bool born;   /* began under our eyes: all of its time is ours to tell */
-    bool worked; /* a look has met it with work to do */
+    bool born;     /* began under our eyes: all of its time is ours to tell */
+    bool end_told; /* all that it did is told of */
+    bool worked;   /* a look has met it with work to do */
 };
 
 struct target {

@@ -325,10 +325,12 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
         account->gone = target->has_ended = true;
         return 0;
     }
-    bool moved = !account->has_stack || !wait.off_cpu || wait.turns != account->turns;
+    bool moved =
+        !account->has_stack || !wait.off_cpu || wait.turns - account->turns > account->paused_turns;
     account->turns = wait.turns;
+    account->paused_turns = 0;
     struct thread_event event;
-    uint64_t paused_ns = stack_reader_counts(target->reader).paused_ns;
+    struct stack_counts before = stack_reader_counts(target->reader);
     int error = 0;
     if (moved) {
         error = stack_reader_read(target->reader, index, &event);
@@ -336,7 +338,10 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
         wait.queued_ns = event.queued_ns;
     }
     *ret = account_charge(target, account, &wait, now_ns);
-    account->paused_ns = stack_reader_counts(target->reader).paused_ns - paused_ns;
+    struct stack_counts counts = stack_reader_counts(target->reader);
+    account->paused_ns = counts.paused_ns - before.paused_ns;
+    if (moved && wait.off_cpu) /* it comes up to stand still, and once more to sleep on */
+        account->paused_turns = 2 * (counts.pauses - before.pauses);
     if (error == -ESRCH)
         account->gone = target->has_ended = true;
     if (error)
@@ -436,7 +441,7 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
     return target->count || wall_ns ? 0 : -EAGAIN;
 }
 
-/* The thread that ran at its last look; else the main thread. NULL: none was seen. */
+/* The thread that ran at its last look; else the main thread, never one that slept. NULL: none. */
 static struct account *last_runner_find(struct target *target)
 {
     struct account *found = NULL;
@@ -446,7 +451,7 @@ static struct account *last_runner_find(struct target *target)
             continue;
         if (account->state == THREAD_RUNNING)
             return account;
-        if (!found || account->tid == target->process->pid)
+        if (account->tid == target->process->pid)
             found = account;
     }
     return found;

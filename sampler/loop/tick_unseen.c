@@ -66,7 +66,7 @@ static int native_threads_tell(struct target *target)
 /* A thread worked until it ended, where it was at its last look, as far as anybody can tell. */
 static void ended_tell(struct target *target, struct account *account, uint64_t now_ns)
 {
-    if (!account->has_stack)
+    if (!account->has_stack || account->end_told)
         return;
     uint64_t rest_ns = account_is_running(account) ? rest_find(target) : 0;
     uint64_t most_ns = now_ns - account->seen_ns;
@@ -75,7 +75,7 @@ static void ended_tell(struct target *target, struct account *account, uint64_t 
     sample->samples = 0;
     account_share_out(account, account->pending_ns + tail_ns, sample);
     unseen_charge(target, tail_ns);
-    account->has_stack = false;
+    account->end_told = true;
 }
 
 /*
