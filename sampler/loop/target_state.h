@@ -63,3 +63,6 @@ void account_share_out(struct account *account, uint64_t cpu_ns, struct sample_e
 
 /* Adds what no look of this tick has shown, after all of them: 0, or -ENOMEM, -ESRCH. */
 int target_tell_unseen(struct target *target, uint64_t now_ns);
+
+/* The thread that ran at its last look; else the main thread, never one that slept. NULL: none. */
+struct account *target_find_runner(struct target *target);

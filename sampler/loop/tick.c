@@ -441,22 +441,6 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
     return target->count || wall_ns ? 0 : -EAGAIN;
 }
 
-/* The thread that ran at its last look; else the main thread, never one that slept. NULL: none. */
-static struct account *last_runner_find(struct target *target)
-{
-    struct account *found = NULL;
-    for (size_t i = 0; i < target->count; i++) {
-        struct account *account = &target->accounts[i];
-        if (!account->has_stack)
-            continue;
-        if (account->state == THREAD_RUNNING)
-            return account;
-        if (account->tid == target->process->pid)
-            found = account;
-    }
-    return found;
-}
-
 /* Who waits has done so up to now; the next look will know whether it was so. */
 static void wait_tell(struct target *target, struct account *account, uint64_t now_ns)
 {
@@ -490,7 +474,7 @@ int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns, str
         pending_ns += account->pending_ns;
         account->pending_ns = 0;
     }
-    struct account *runner = last_runner_find(target);
+    struct account *runner = target_find_runner(target);
     if (runner && untold_ns > pending_ns) {
         struct sample_event *sample = target_add_sample(target, runner);
         sample->samples = 0;

@@ -117,3 +117,18 @@ int target_tell_unseen(struct target *target, uint64_t now_ns)
     }
     return 0;
 }
+
+struct account *target_find_runner(struct target *target)
+{
+    struct account *found = NULL;
+    for (size_t i = 0; i < target->count; i++) {
+        struct account *account = &target->accounts[i];
+        if (!account->has_stack)
+            continue;
+        if (account->state == THREAD_RUNNING)
+            return account;
+        if (account->tid == target->process->pid)
+            found = account;
+    }
+    return found;
+}
