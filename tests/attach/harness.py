@@ -27,6 +27,11 @@ USAGE = 2
 
 THREAD_KEYS = {"tid", "ident", "name", "interpreter", "state", "holds_gil", "frames"}
 FRAME_KEYS = {"kind", "name", "file", "line"}
+# What target.py stands still in, innermost first: nothing else may be seen there.
+STANDS_IN = {
+    "park": [("wait_for_go", "target.py")],
+    "stay": [("wait", "threading.py"), ("wait", "threading.py")],
+}
 STATES = {"running", "stopped", "gil", "cpu", "lock", "io", "sleep", "child", "gpu", "other"}
 
 # What a blocked thread stands in, by the kernel's numbers.
@@ -79,7 +84,7 @@ class Target:
         os.close(ready_write)
         self.ready = os.fdopen(ready, "rb")
         self.pid = self.process.pid
-        self.unharmed = False
+        self.stands = False
 
     def __enter__(self):
         try:
@@ -134,6 +139,22 @@ class Target:
             "thread %d in a lock" % tid,
         )
 
+    def await_stand(self):
+        """Until every thread that declared its stack stands still: it does so before it gets
+        there."""
+        if self.stands or "parked" not in self.facts:
+            return
+        own = {self.facts["parked"], *(truth["tid"] for truth in self.facts["threads"])}
+        known = self.tids()
+        until(lambda: all(self.stands_still(known[tid]) for tid in own), "threads that stand still")
+        self.stands = True
+
+    def stands_still(self, tid):
+        """In wait_for_go(), or in a lock as wait_in_lock() knows it."""
+        number, *arguments = self.syscall(tid)
+        return number == str(SYSCALLS["read"]) or (
+            number == str(SYSCALLS["futex"]) and int(arguments[3], 16) == 0)
+
     def syscall(self, tid):
         """The call that a blocked thread stands in and its arguments; ["running"] otherwise."""
         with open("/proc/%d/task/%d/syscall" % (self.pid, tid)) as file:
@@ -165,6 +186,7 @@ class Target:
         return set(self.states()) == {"T"}
 
     def stop(self):
+        self.await_stand()
         os.kill(self.pid, signal.SIGSTOP)
         until(self.is_stopped, "a stopped target")
 
@@ -275,6 +297,7 @@ class AttachTest(unittest.TestCase):
 
     def dump(self, target, *options, **run_options):
         """The answer of `dump --json`, its keys and types checked against the contract."""
+        target.await_stand()
         answer = run_attach("dump", "--pid", target.pid, "--json", *options, **run_options)
         self.assertEqual(answer.returncode, 0, answer.stderr.decode())
         self.assertEqual(answer.stderr, b"")
@@ -323,10 +346,13 @@ class AttachTest(unittest.TestCase):
 
     def program_frames(self, thread):
         """[name, file, line, column] of the Python frames outside of target.park() or
-        target.stay()."""
+        target.stay(), in which there is what belongs there."""
         frames = [frame for frame in thread["frames"] if frame["kind"] == "py"]
         waiting = [number for number, frame in enumerate(frames) if is_waiting(frame)]
         self.assertTrue(waiting, frames[:5])
+        inside = [(frame["name"].split(".")[-1], os.path.basename(frame["file"]))
+                  for frame in frames[: waiting[0]]]
+        self.assertEqual(inside, STANDS_IN[frames[waiting[0]]["name"]])
         return [
             [frame["name"], frame["file"], frame["line"], frame.get("column", 0)]
             for frame in frames[waiting[0] + 1 :]
@@ -347,7 +373,7 @@ class AttachTest(unittest.TestCase):
 
 
 def is_waiting(frame):
-    return os.path.basename(frame["file"]) == "target.py" and frame["name"] in ("park", "stay")
+    return os.path.basename(frame["file"]) == "target.py" and frame["name"] in STANDS_IN
 
 
 # --- running --------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def park(frames=True, others=(), interpreter=None, **facts):
     if frames:
         _truths.append(truth_of_thread(sys._getframe(1), interpreter=interpreter))
     _truths.extend(others)
-    say(threads=_truths, **facts)
+    say(threads=_truths, parked=threading.get_native_id(), **facts)
     wait_for_go()
     _leave.set()
     return 42
