@@ -123,6 +123,12 @@ static inline void *shared_new(size_t size)
     return memory;
 }
 
+/* The same memory for every test of a program: made for the first, emptied for the next. */
+static inline void *shared_zeroed(void *memory, size_t size)
+{
+    return memory ? memset(memory, 0, size) : shared_new(size);
+}
+
 /* A target that does nothing until told, or until the test ends. */
 static inline void rest(struct child_side *side)
 {

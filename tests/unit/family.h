@@ -45,9 +45,7 @@ static struct {
 static inline int set_up(void **state)
 {
     (void)state;
-    if (!shared)
-        shared = shared_new(sizeof *shared);
-    memset(shared, 0, sizeof *shared);
+    shared = shared_zeroed(shared, sizeof *shared);
     sem_init(&shared->gate, 1, 0);
     memset(&told, 0, sizeof told);
     return 0;

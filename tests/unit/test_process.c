@@ -16,9 +16,7 @@ static struct board *board;
 static int set_up(void **state)
 {
     (void)state;
-    if (!board)
-        board = shared_new(sizeof *board);
-    memset(board, 0, sizeof *board);
+    board = shared_zeroed(board, sizeof *board);
     return 0;
 }
 

@@ -21,9 +21,7 @@ static struct counters *counters;
 static int set_up(void **state)
 {
     (void)state;
-    if (!counters)
-        counters = shared_new(sizeof *counters);
-    memset(counters, 0, sizeof *counters);
+    counters = shared_zeroed(counters, sizeof *counters);
     return 0;
 }
 
