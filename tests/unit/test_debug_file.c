@@ -147,7 +147,7 @@ static const char *const link_places[] = {
     "root/usr/lib/debug/opt/scalene-attach/program.debug",
 };
 
-/* Takes what proves to be the object's, in each place; the link alone leads there. */
+/* In each place, to which the link alone leads. */
 static void test_by_link(void **state)
 {
     (void)state;
@@ -157,8 +157,17 @@ static void test_by_link(void **state)
         lay(&proc, link_places[i], "program.debug");
         assert_int_equal(look(&proc, "linked"), 0);
         assert_int_equal(look(&proc, "bare"), -ENOENT);
-        assert_int_equal(look_from(&proc, OBJECT_PATH + 1, "linked"), -ENOENT);
     }
+}
+
+/* As of the vdso, or of what was deleted: no path below the root. */
+static void test_object_without_a_path(void **state)
+{
+    (void)state;
+    AUTO_PROC proc;
+    fake_proc_init(&proc);
+    lay(&proc, "rootopt/program.debug", "program.debug");
+    assert_int_equal(look_from(&proc, "opt/program", "linked"), -ENOENT);
 }
 
 static void test_elsewhere(void **state)
@@ -190,7 +199,7 @@ static void test_link_with_a_slash(void **state)
     assert_int_equal(look(&proc, "climbing"), -ENOENT);
 }
 
-/* Of another build, without an id, no ELF file, one that nobody writes to. */
+/* Of another build, without an id, no ELF file, a pipe that nobody writes to. */
 static void test_not_of_this_object(void **state)
 {
     (void)state;
@@ -247,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_build_id),
         cmocka_unit_test(test_by_link),
+        cmocka_unit_test(test_object_without_a_path),
         cmocka_unit_test(test_elsewhere),
         cmocka_unit_test(test_link_with_a_slash),
         cmocka_unit_test(test_not_of_this_object),
