@@ -61,11 +61,11 @@ int recording_close(struct recording *recording, struct failure *why)
     if (!recording)
         return 0;
     AUTO_FREE struct recording *closed = recording;
-    bool failed = ferror(recording->into);
-    failed = fclose(recording->into) || failed;
-    recorder_free(recording->recorder);
+    bool failed = ferror(closed->into);
+    failed = fclose(closed->into) || failed;
+    recorder_free(closed->recorder);
     return failed ? failure_set(why, -EIO, "the recording %s could not be written to its end",
-                                recording->file)
+                                closed->file)
                   : 0;
 }
 
