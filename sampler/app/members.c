@@ -21,6 +21,7 @@ static void counts_add(struct stack_counts *sum, const struct stack_counts *coun
     sum->clean += counts->clean;
     sum->retried += counts->retried;
     sum->dropped += counts->dropped;
+    sum->cut += counts->cut;
     sum->pauses += counts->pauses;
     sum->paused_ns += counts->paused_ns;
     if (counts->longest_pause_ns > sum->longest_pause_ns)

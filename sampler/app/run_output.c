@@ -147,6 +147,16 @@ int run_write_told(struct run *run, bool last, char *ret_path, struct failure *w
 }
 
 /* What a reader of the numbers must know of the time without sampling. */
+static int cut_note(struct run *run)
+{
+    struct members_glance members;
+    members_look(run->members, &members);
+    return members.counts.cut ? profile_add_note(run->profile, "some stacks were deeper than what "
+                                                               "is read of them: their outermost "
+                                                               "frames are missing")
+                              : 0;
+}
+
 static int rest_note(struct run *run, bool last)
 {
     if (last && !run->was_on)
@@ -168,6 +178,8 @@ int run_write(struct run *run, bool last, char *ret_path, struct failure *why)
         error = profile_set_sampling(run->profile, &sampling);
     if (!error)
         error = rest_note(run, last);
+    if (!error)
+        error = cut_note(run);
     if (error)
         return failure_set(why, error, "out of memory");
     return run_write_told(run, last, ret_path, why);

@@ -289,6 +289,7 @@ static int look(struct reading *reading, struct thread_event *event)
     }
     if (error != -ESRCH) /* a thread that ended is no loss */
         *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
+    counts->cut += !error && event->error;
     return error;
 }
 

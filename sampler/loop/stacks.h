@@ -24,6 +24,7 @@ struct stack_counts {
     uint64_t clean;   /* whole at the first look */
     uint64_t retried; /* whole after another look */
     uint64_t dropped; /* not whole; the thread's event carries an error */
+    uint64_t cut;     /* whole but for frames that lie too deep; so does it then */
     uint64_t pauses, paused_ns, longest_pause_ns;
 };
 

@@ -258,6 +258,17 @@ class ByItself(harness.AttachTest):
                 self.assertGreater(cpu_of(function_of(profiler.profile(), "spin")), 0)
                 self.refuse(profiler.ask("status", target.pid), OWN_FAILURE, "no profiler")
 
+    def test_stacks_that_were_cut(self):
+        """Looks read 4,096 frames and 512 KiB of C stack at most; a profile says what it lacks."""
+        for depth, is_cut in ((100, False), (6000, True)):
+            with Target("depths.py", "deep", depth) as target:
+                with attached(self, target) as profiler:
+                    profiler.await_samples(target.pid, 1)
+                    profiler.tell("stop", target.pid)
+                    profiler.end()
+                    notes = " ".join(profiler.profile()["notes"])
+                    self.assertEqual("outermost frames are missing" in notes, is_cut, notes)
+
     def test_interrupted(self):
         """The profile is written; leaving the Target's block, it comes to its right result."""
         self.check_signal(signal.SIGINT)
