@@ -162,7 +162,7 @@ int main(int argc, char **argv)
     static char *usual[] = { "12", "100", "1000" };
     const char *python = argc > 1 ? argv[1] : "python3";
     char **depths = argc > 2 ? argv + 2 : usual;
-    int depth_count = argc > 2 ? argc - 2 : 3;
+    int depth_count = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);
     printf("%-12s %6s %12s %10s %9s %10s %12s %12s\n", "mode", "depth", "stacks/s", "readv each",
            "cpu us", "whole", "pause us", "longest us");
     for (int i = 0; i < depth_count; i++) {
