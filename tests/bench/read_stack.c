@@ -3,7 +3,7 @@
  * last? Starts the given Python on a program of N distinct functions, each calling the next, the
  * last one busy. For each depth a row for one look at the Python stack (what a paused thread
  * needs), for looks that agree (what a running one needs), for the thread's event without pausing
- * (the kernel's account too), and with pauses. usage: read_stack [PYTHON [DEPTH…]]
+ * (the kernel's account too), and with pauses (their median). usage: read_stack [PYTHON [DEPTH…]]
  */
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/stacks.h"
@@ -66,8 +66,16 @@ static pid_t target_start(const char *python, int depth)
 struct result {
     uint64_t stacks, calls, whole;
     double seconds, cpu;
-    struct stack_counts counts;
+    double pause_us, longest_us; /* the median; 0: no pauses */
 };
+
+enum { PAUSES_KEPT = 1 << 16 };
+
+static int pause_compare(const void *a, const void *b)
+{
+    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
 
 /* What is measured: reads one stack, 0 when it was whole. */
 struct subject {
@@ -110,7 +118,9 @@ static const struct subject subjects[] = {
 static int measure(struct stack_reader *reader, struct process *process,
                    const struct subject *subject, double seconds, struct result *ret)
 {
-    if (stack_reader_list(reader) < 0)
+    AUTO_FREE uint64_t *pauses_ns = calloc(PAUSES_KEPT, sizeof *pauses_ns);
+    size_t pauses = 0;
+    if (!pauses_ns || stack_reader_list(reader) < 0)
         return -1;
     for (int i = 0; i < 20; i++)
         subject->read(reader); /* warm: prediction and names */
@@ -118,15 +128,23 @@ static int measure(struct stack_reader *reader, struct process *process,
     double start = seconds_now(), cpu = cpu_seconds();
     *ret = (struct result){ 0 };
     while (ret->seconds < seconds) {
-        for (int i = 0; i < 100; i++, ret->stacks++)
+        for (int i = 0; i < 100; i++, ret->stacks++) {
+            uint64_t paused_ns = stack_reader_counts(reader).paused_ns;
             ret->whole += subject->read(reader) == 0;
+            paused_ns = stack_reader_counts(reader).paused_ns - paused_ns;
+            if (paused_ns && pauses < PAUSES_KEPT)
+                pauses_ns[pauses++] = paused_ns;
+        }
         ret->seconds = seconds_now() - start;
         if (++round % 100 == 0 && stack_reader_list(reader) < 0)
             return -1; /* a round's memory is freed with the round */
     }
     ret->cpu = cpu_seconds() - cpu;
     ret->calls = process->read_calls - calls;
-    ret->counts = stack_reader_counts(reader);
+    qsort(pauses_ns, pauses, sizeof *pauses_ns, pause_compare);
+    if (pauses)
+        ret->pause_us = 1e-3 * (double)pauses_ns[pauses / 2];
+    ret->longest_us = 1e-3 * (double)stack_reader_counts(reader).longest_pause_ns;
     return 0;
 }
 
@@ -148,18 +166,15 @@ static int run(pid_t pid, const struct subject *subject, double seconds, struct 
 
 static void row_print(const char *mode, int depth, const struct result *result)
 {
-    const struct stack_counts *counts = &result->counts;
     double stacks = (double)result->stacks;
     printf("%-12s %6d %12.0f %10.2f %9.2f %9.1f%% %12.1f %12.1f\n", mode, depth,
            stacks / result->seconds, (double)result->calls / stacks, 1e6 * result->cpu / stacks,
-           100.0 * (double)result->whole / stacks,
-           counts->pauses ? 1e-3 * (double)counts->paused_ns / (double)counts->pauses : 0.0,
-           1e-3 * (double)counts->longest_pause_ns);
+           100.0 * (double)result->whole / stacks, result->pause_us, result->longest_us);
 }
 
 int main(int argc, char **argv)
 {
-    static char *usual[] = { "12", "100", "1000" };
+    static char *usual[] = { "10", "12", "100", "1000" };
     const char *python = argc > 1 ? argv[1] : "python3";
     char **depths = argc > 2 ? argv + 2 : usual;
     int depth_count = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);
