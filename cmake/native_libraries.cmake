@@ -20,11 +20,13 @@ function(find_native_archives ret)
   set(${ret} -Wl,--start-group ${archives} -Wl,--end-group PARENT_SCOPE)
 endfunction()
 
-# Some distributions' libunwind.a is not position-independent.
+# Some distributions' libunwind.a is not position-independent, and the archives of elfutils 0.192
+# lack a part that they need: all of them is linked to see.
 if(SCALENE_ATTACH_STATIC_LIBRARIES AND NOT SCALENE_ATTACH_SANITIZE)
   find_native_archives(native_archives)
   include(CheckCSourceCompiles)
-  set(CMAKE_REQUIRED_LIBRARIES ${native_archives})
+  set(CMAKE_REQUIRED_LIBRARIES -Wl,--whole-archive ${NATIVE_ARCHIVE_dw} ${NATIVE_ARCHIVE_elf}
+      -Wl,--no-whole-archive ${native_archives})
   set(CMAKE_REQUIRED_LINK_OPTIONS -no-pie)
   check_c_source_compiles("
     #include <elfutils/libdwfl.h>
