@@ -54,15 +54,6 @@ void signals_restore(const struct signals *signals)
     sigprocmask(SIG_SETMASK, &signals->inherited_mask, NULL);
 }
 
-void signals_close(struct signals *signals)
-{
-    if (signals->fd < 0)
-        return;
-    cleanup_close(&signals->fd);
-    signals->fd = -1;
-    signals_restore(signals);
-}
-
 static enum signal_kind kind_of(int number)
 {
     for (size_t i = 0; i < HEARD; i++)
@@ -86,4 +77,16 @@ int signals_next(struct signals *signals, struct signal_event *ret)
         .by_terminal = info.ssi_code == SI_KERNEL,
     };
     return 1;
+}
+
+void signals_close(struct signals *signals)
+{
+    struct signal_event ignored;
+    if (signals->fd < 0)
+        return;
+    while (signals_next(signals, &ignored) > 0)
+        ; /* one that came as all was over would end us now */
+    cleanup_close(&signals->fd);
+    signals->fd = -1;
+    signals_restore(signals);
 }

@@ -120,9 +120,13 @@ class Target:
         """Our number of each thread, by the number that the target itself knows."""
         numbers = {}
         for status in glob.glob("/proc/%d/task/*/status" % self.pid):
-            with open(status) as file:
-                words = re.search(r"^NSpid:(.*)$", file.read(), re.M).group(1).split()
-            numbers[int(words[-1])] = int(words[0])
+            try:
+                found = re.search(r"^NSpid:(.*)$", read_text(status), re.M)
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended
+            if found:
+                words = found.group(1).split()
+                numbers[int(words[-1])] = int(words[0])
         return numbers
 
     def wait_in(self, tid, *syscalls):

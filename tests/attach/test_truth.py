@@ -212,7 +212,8 @@ class Equal(harness.AttachTest):
 
 class Account(harness.AttachTest):
     def test_threads_that_end(self):
-        """They live between two looks, and yet nothing is missing, on its line and in sum."""
+        """They live between two looks, and yet nothing is missing in sum. Their lines have what
+        looks have met, or what is known to be theirs; the rest has no line."""
         profile = Profile("short_threads.py", SHORT_S)
         wanted = profile.said["process_s"]
         self.assertAlmostEqual(cpu_of(profile.totals), wanted, delta=0.02 * wanted + 0.02)
@@ -220,8 +221,9 @@ class Account(harness.AttachTest):
         self.assertAlmostEqual(process["cpu_s"], cpu_of(profile.totals), delta=0.01 * wanted)
         (begin,) = [n for n, line in profile.lines.items() if line["line"].startswith("end =")]
         inside = [line for number, line in profile.lines.items() if number < begin]
-        self.assertAlmostEqual(sum(map(cpu_of, inside)) / wanted,
-                               sum(profile.said["used"].values()) / wanted, delta=0.2)
+        found, own = sum(map(cpu_of, inside)), sum(profile.said["used"].values())
+        self.assertGreater(found, 0)
+        self.assertLess(found, 1.1 * own)
 
 
 class Rate(harness.AttachTest):
