@@ -1,6 +1,7 @@
 /*
- * What is remembered of a process between ticks: for tick.c, which looks at its threads, and
- * tick_unseen.c, which adds what no look has shown. Private to those.
+ * What is remembered of a process between ticks: for tick.c, which looks at its threads,
+ * tick_twins.c, which tells whose time it is where a thread has several stacks, and tick_unseen.c,
+ * which adds what no look has shown. Private to those.
  */
 #pragma once
 
@@ -60,6 +61,12 @@ struct sample_event *target_add_sample(struct target *target, const struct accou
 
 bool account_is_running(const struct account *account);
 void account_share_out(struct account *account, uint64_t cpu_ns, struct sample_event *sample);
+
+/* When threads came or went: one that has entered one more interpreter has been accounted for. */
+void target_match_twins(struct target *target);
+
+/* Of a thread's stacks the one of the innermost interpreter that runs code has its time. */
+bool account_yields(const struct target *target, const struct account *account);
 
 /* Adds what no look of this tick has shown, after all of them: 0, or -ENOMEM, -ESRCH. */
 int target_tell_unseen(struct target *target, uint64_t now_ns);

@@ -85,53 +85,6 @@ static struct account *account_find(struct target *target, size_t hint,
     return young;
 }
 
-static bool is_twin(const struct account *account, const struct account *other)
-{
-    return account->tid == other->tid && account->interpreter != other->interpreter;
-}
-
-/* A thread that enters one more interpreter has been accounted for up to now. */
-static void twins_match(struct target *target)
-{
-    target->has_twins = false;
-    for (size_t i = 0; i < target->count; i++) {
-        struct account *account = &target->accounts[i];
-        if (account->interpreter == target->accounts[0].interpreter)
-            continue;
-        for (size_t j = 0; j < target->count; j++) {
-            const struct account *other = &target->accounts[j];
-            if (!is_twin(account, other))
-                continue;
-            target->has_twins = true;
-            if (account->known || !other->known)
-                continue;
-            account->run_ns = other->run_ns;
-            account->queued_ns = other->queued_ns;
-            account->seen_ns = other->seen_ns;
-            account->known = true;
-        }
-    }
-}
-
-static bool has_frames(const struct account *account)
-{
-    return account->has_stack && account->frame_count;
-}
-
-/* Of a thread's stacks the one of the innermost interpreter that runs code has its time. */
-static bool yields_to_twin(const struct target *target, const struct account *account)
-{
-    for (size_t i = 0; i < target->count && target->has_twins; i++) {
-        const struct account *other = &target->accounts[i];
-        if (!is_twin(account, other) || other->gone)
-            continue;
-        if (has_frames(other) != has_frames(account) ? has_frames(other)
-                                                     : other->interpreter > account->interpreter)
-            return true;
-    }
-    return false;
-}
-
 /* Other threads than before: accounts follow theirs, those that are left over have ended. */
 static int accounts_match(struct target *target, size_t count)
 {
@@ -157,7 +110,7 @@ static int accounts_match(struct target *target, size_t count)
     target->accounts = accounts;
     target->count = count;
     target->generation = stack_reader_generation(target->reader);
-    twins_match(target);
+    target_match_twins(target);
     return 0;
 }
 
@@ -253,7 +206,7 @@ static struct charge account_charge(struct target *target, struct account *accou
                                     const struct wait_state *wait, uint64_t now_ns)
 {
     struct charge charge = { 0 };
-    bool counts = !yields_to_twin(target, account);
+    bool counts = !account_yields(target, account);
     if (account->known && counts) {
         charge.ran_ns = wait->run_ns - account->run_ns;
         charge.queued_ns = wait->queued_ns - account->queued_ns;
@@ -354,7 +307,7 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
     } else {
         account_nap(account, now_ns);
     }
-    if (yields_to_twin(target, account))
+    if (account_yields(target, account))
         return 0;
     sample_fill(account, target_add_sample(target, account));
     if (account->born && !account->worked && account_is_running(account))
@@ -444,7 +397,7 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
 /* Who waits has done so up to now; the next look will know whether it was so. */
 static void wait_tell(struct target *target, struct account *account, uint64_t now_ns)
 {
-    if (now_ns <= account->seen_ns || yields_to_twin(target, account))
+    if (now_ns <= account->seen_ns || account_yields(target, account))
         return;
     account->pending_off_ns += (int64_t)(now_ns - account->seen_ns);
     account->seen_ns = now_ns;

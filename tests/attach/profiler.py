@@ -12,6 +12,21 @@ from harness import PATIENCE_S, PROGRAMS, run_attach, until
 FINE_RATE = ("--rate", "500", "--max-overhead", "50")
 
 
+class FolderTest(harness.AttachTest):
+    """Its profile goes to a folder of its own, which any user may write to."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="profile-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o777)
+        self.folder = folder.name
+        self.output = os.path.join(folder.name, "profile.json")
+
+    def profile(self):
+        with open(self.output) as file:
+            return json.load(file)
+
+
 class Profiler:
     def __init__(self, test, *words, **options):
         self.test = test

@@ -6,10 +6,10 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
 
 import harness
 from harness import OWN_FAILURE, USAGE, Target, run_attach
+from profiler import FolderTest
 
 from test_bad_input import as_nobody, needs_root, zombie
 
@@ -17,14 +17,7 @@ LAUNCHED = os.path.join(harness.PROGRAMS, "launched.py")
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
-class ProfilingTest(harness.AttachTest):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="bad-")
-        self.addCleanup(folder.cleanup)
-        os.chmod(folder.name, 0o777)
-        self.folder = folder.name
-        self.output = os.path.join(folder.name, "profile.json")
-
+class ProfilingTest(FolderTest):
     def program(self, *words):
         return harness.CURRENT.command(harness.CURRENT.inner(LAUNCHED), *words)
 

@@ -9,25 +9,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import harness
 from harness import PROGRAMS, Target
+from profiler import FolderTest
 
 NOBODY = 65534
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 JOB_CONTROL = os.path.join(PROGRAMS, "job_control.py")
 
 
-class LaunchTest(harness.AttachTest):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="launch-")
-        self.addCleanup(folder.cleanup)
-        os.chmod(folder.name, 0o777)
-        self.folder = folder.name
-        self.output = os.path.join(folder.name, "profile.json")
-
+class LaunchTest(FolderTest):
     def options(self, *more):
         """With looks in any case: on a busy machine pauses take what the budget allows."""
         return [harness.SCALENE_ATTACH, "-q", "--max-overhead", "100", "-o", self.output, *more]
@@ -43,10 +36,6 @@ class LaunchTest(harness.AttachTest):
                               stderr=subprocess.PIPE, timeout=harness.PATIENCE_S,
                               env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **(env or {})),
                               **options)
-
-    def profile(self):
-        with open(self.output) as file:
-            return json.load(file)
 
     def python_of(self, profile, word):
         """The process that was a Python with this word."""

@@ -4,11 +4,11 @@ to its right result."""
 import os
 import random
 import signal
-import tempfile
 import time
 
 import harness
 from harness import Target
+from profiler import FolderTest
 
 # The release that has all the moments; what kills the profiler is the same code for the others.
 THOROUGH = "3.12"
@@ -17,11 +17,9 @@ LATEST_S = 0.03
 EAGER = ("-q", "--rate", "1000", "--max-overhead", "100")
 
 
-class Resumes(harness.AttachTest):
+class Resumes(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="resumes-")
-        self.addCleanup(folder.cleanup)
-        self.output = os.path.join(folder.name, "profile.json")
+        super().setUp()
         self.random = random.Random(harness.RELEASE)
 
     def wait_for_a_moment(self):

@@ -4,11 +4,11 @@ kernel charged, whether the tree was launched or attached to."""
 import json
 import os
 import shutil
-import tempfile
 import unittest
 
 import harness
 from harness import Target
+from profiler import FolderTest
 
 # What the program notes of itself, and how often. What runs after an exec notes that.
 KINDS = {"tree": 2, "pool": 4, "spawn": 2, "forkserver": 2, "subprocess": 1, "after_exec": 1,
@@ -17,20 +17,13 @@ TOLERANCE = 0.03  # of the CPU seconds of all
 THOROUGH = "3.12"  # how a tree is told of does not depend on the release
 
 
-class Tree(harness.AttachTest):
+class Tree(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="tree-")
-        self.addCleanup(folder.cleanup)
-        os.chmod(folder.name, 0o777)
-        self.output = os.path.join(folder.name, "profile.json")
-        self.notes = os.path.join(folder.name, "notes")
+        super().setUp()
+        self.notes = os.path.join(self.folder, "notes")
 
     def environment(self):
         return {"TREE_NOTES": harness.CURRENT.inner(self.notes)}
-
-    def profile(self):
-        with open(self.output) as file:
-            return json.load(file)
 
     def check(self, root, kernel_s, missable=None):
         profile = self.profile()
