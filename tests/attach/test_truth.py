@@ -226,6 +226,15 @@ class Account(harness.AttachTest):
         self.assertLess(found, 1.1 * own)
 
 
+    def test_a_thread_in_two_interpreters(self):
+        """It has a stack in each, and its time once, on the line that works."""
+        profile = Profile("two_interpreters.py", SHORT_S)
+        wanted = profile.said["process_s"]
+        self.assertAlmostEqual(cpu_of(profile.totals), wanted, delta=0.02 * wanted + 0.02)
+        (thread,) = profile.json["threads"]
+        self.assertAlmostEqual(cpu_of(thread), wanted, delta=0.02 * wanted + 0.02)
+
+
 class Rate(harness.AttachTest):
     def test_rate_beside_two_loops(self):
         """They share the target's core, not ours: that it waits for its turn to stand still is no
