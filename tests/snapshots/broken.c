@@ -113,6 +113,13 @@ static struct change code_that_is_none(const struct scene *scene)
 }
 
 /* Not every release has these: then no bytes change. */
+static struct change all_tags(const struct scene *scene)
+{
+    uint64_t mask = scene->layout.reference_tag_mask;
+    remote_addr field = scene->frames[1].address + offset_of(scene->layout.frame.code);
+    return (struct change){ field, scene->frames[1].code | mask, mask ? 8 : 0 };
+}
+
 static struct change owner_that_is_none(const struct scene *scene)
 {
     struct py_offset owner = scene->layout.frame.owner;
@@ -197,6 +204,7 @@ static const struct breakage {
     { "a circle of threads", circle_of_threads, -EAGAIN },
     { "a release candidate", pre_release, -ENOTSUP },
     { "copies of bytecode that end", copies_that_end, -EBADMSG },
+    { "a reference with all tags", all_tags, 0 },
 };
 
 static int breakage_check(struct scene *scene, const struct breakage *breakage)
