@@ -314,6 +314,25 @@ static int looks_check(struct walk *walk)
 
 /* ---- the whole ---- */
 
+static uint64_t shape_add(uint64_t shape, uint64_t value)
+{
+    return (shape ^ value) * 0x9E3779B97F4A7C15u + (shape >> 29);
+}
+
+static uint64_t stack_shape(const struct python *python)
+{
+    uint64_t shape = python->walked_count;
+    bool innermost = true;
+    for (size_t i = 0; i < python->walked_count; i++) {
+        const struct walked_frame *walked = &python->walked[i];
+        shape = shape_add(shape_add(shape, walked->address), walked->code);
+        if (!innermost)
+            shape = shape_add(shape, walked->position);
+        innermost = innermost && walked->is_shim;
+    }
+    return shape;
+}
+
 static int stack_publish(struct walk *walk, struct py_stack *ret)
 {
     struct python *python = walk->python;
@@ -350,6 +369,7 @@ static int stack_publish(struct walk *walk, struct py_stack *ret)
         .holds_gil = walk->holds_gil,
         .collecting = walk->collecting && gc_found,
         .gc_index = gc_index,
+        .shape = walk->moment == MOMENT_RUNNING ? stack_shape(python) : 0,
     };
     return 0;
 }

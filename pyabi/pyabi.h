@@ -90,6 +90,7 @@ struct py_stack {
     bool holds_gil;  /* these two only with WANT_OWNER */
     bool collecting; /* the garbage collector runs, set off by the frame at `gc_index` */
     size_t gc_index;
+    uint64_t shape; /* which frames, and where they stand, but for the innermost */
 };
 
 #define FRAMES_MAX ((size_t)200000)

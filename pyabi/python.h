@@ -6,7 +6,10 @@
 #include "pyabi/pyabi.h"
 #include "sampler/base/page_cache.h"
 
-enum { HEADS_WATCHED = 64 };
+enum {
+    HEADS_WATCHED = 64,
+    INTERPRETER_MAX = 4096,
+};
 
 /* A frame as the walk found it, shims included. */
 struct walked_frame {
@@ -35,6 +38,8 @@ struct python {
                                          interpreters */
     remote_addr head_values[HEADS_WATCHED];
     size_t head_count;
+    bool awaits_birth; /* a thread of the list has not begun, which will not show in what it begins
+                          with */
     size_t tid_witnesses;         /* threads that confirmed the next; 0: it may be wrong still */
     uint32_t tid_offset_plus_one; /* of the kernel's id in the C library's thread struct; 0: not yet
                                      known */

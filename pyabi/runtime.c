@@ -36,6 +36,23 @@ static int debug_head_read(struct remote *memory, remote_addr runtime, struct de
     return memcmp(ret->cookie, COOKIE, sizeof COOKIE) == 0 ? 0 : -ENOENT;
 }
 
+/*
+ * The list of interpreters ends with the main one. A runtime keeps the current thread and its
+ * interpreter side by side, too, which looks like the list's two ends.
+ */
+static bool list_leads_to(struct remote *memory, const struct py_layout *layout,
+                          remote_addr runtime, remote_addr main_interpreter)
+{
+    remote_addr at = 0, next = 0;
+    if (remote_read(memory, runtime + offset_of(layout->runtime.interpreters_head), &at, 8))
+        return false;
+    for (size_t i = 0; i < INTERPRETER_MAX && at != main_interpreter; i++, at = next)
+        if (!object_plausible(at) ||
+            remote_read(memory, at + offset_of(layout->interp.next), &next, 8))
+            return false;
+    return at == main_interpreter;
+}
+
 /* The first interpreter's first thread points back at it, and the interpreter's id is plausible. */
 static int list_check(struct remote *memory, const struct py_layout *layout, remote_addr runtime,
                       remote_addr *ret_interpreter)
@@ -55,7 +72,7 @@ static int list_check(struct remote *memory, const struct py_layout *layout, rem
         remote_read(memory, interpreter + offset_of(layout->interp.id), &id, 8) || id != 0)
         return -EBADMSG;
     *ret_interpreter = interpreter;
-    return 0;
+    return list_leads_to(memory, layout, runtime, interpreter) ? 0 : -EBADMSG;
 }
 
 /* sys.hexversion, read with a release's own layout: right only when the layout is. */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum {
-    INTERPRETER_MAX = 4096,
     THREAD_MAX = 65536,
     CODES_PER_ROUND = 1 << 16, /* more are forgotten when the next round starts */
     TEXTS_PER_ROUND = 32 << 20,
@@ -191,6 +190,7 @@ static void unborn_drop(struct python *python, size_t first)
     for (size_t i = first; i < python->thread_count; i++)
         if (thread_has_begun(python, first, kept, &python->threads[i]))
             python->threads[kept++] = python->threads[i];
+    python->awaits_birth = python->awaits_birth || kept < python->thread_count;
     python->thread_count = kept;
 }
 
@@ -248,7 +248,8 @@ static int interpreters_list(struct python *python, struct remote *memory, remot
 static void round_start(struct python *python)
 {
     page_cache_forget(python->pages);
-    python->thread_count = 0;
+    python->thread_count = python->head_count = 0;
+    python->awaits_birth = false;
     code_cache_start_round(python->codes);
     if (code_cache_count(python->codes) > CODES_PER_ROUND ||
         intern_size(python->texts) > TEXTS_PER_ROUND) {
@@ -271,6 +272,7 @@ static void head_watch(struct python *python, remote_addr head, remote_addr valu
 
 int python_threads_changed(struct python *python)
 {
+    page_cache_forget(python->pages);
     remote_addr now[HEADS_WATCHED];
     struct remote_piece pieces[HEADS_WATCHED];
     for (size_t i = 0; i < python->head_count; i++)
@@ -279,7 +281,8 @@ int python_threads_changed(struct python *python)
     if (error)
         return error;
     /* more interpreters than can be watched: look each time */
-    return python->head_count == 0 || python->head_count == HEADS_WATCHED ||
+    return python->awaits_birth || python->head_count == 0 ||
+           python->head_count == HEADS_WATCHED ||
            memcmp(now, python->head_values, python->head_count * sizeof *now) != 0;
 }
 
@@ -299,8 +302,10 @@ int python_list_threads(struct python *python, uint64_t main_id, const struct py
         head_watch(python, list[i] + offset_of(python->layout.interp.threads_head),
                    remote_field(memory, list[i], python->layout.interp.threads_head, 8));
         int error = threads_walk(python, memory, &interpreter, main_id);
-        if (error)
+        if (error) {
+            python->head_count = 0; /* what was not read whole has changed */
             return error;
+        }
     }
     *ret = python->threads;
     return (int)python->thread_count;

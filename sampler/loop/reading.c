@@ -17,6 +17,7 @@ enum {
     BREATH_NS = 20000, /* between two tries at one that is paused; doubled each time, */
     LONGEST_BREATH_NS = 20000000, /* because on a busy machine it waits for a core first */
     LOOK_TRIES = 8,               /* without pausing */
+    DOUBTS = 16, /* so many looks after one that was torn are not believed at once */
     FRAME_LARGEST = 64 << 10,     /* of native frames; a walk that ends further from the end of
                                      what was copied did not end because of that */
     MADE_WAY_NS = 300000,         /* between our getting a core and asking a thread to stop */
@@ -41,6 +42,20 @@ static int stack_look(struct reading *reading, enum py_moment moment)
 {
     return python_read_stack(reading->reader->python, reading->thread, reading->slot->view, moment,
                              &reading->stack);
+}
+
+/*
+ * Looks that agree may still have met a program that moves to and fro at their pace. One that was
+ * met moving lately has to show the same stack at two such reads, which are not in step.
+ */
+static int running_look(struct reading *reading)
+{
+    int error = stack_look(reading, MOMENT_RUNNING);
+    uint64_t shape = reading->stack.shape;
+    if (error || !reading->slot->doubts)
+        return error;
+    error = stack_look(reading, MOMENT_RUNNING);
+    return error || reading->stack.shape == shape ? error : -EAGAIN;
 }
 
 /* The top of the C stack, as much of it as is there. */
@@ -250,7 +265,7 @@ static int look_unpaused(struct reading *reading, struct thread_event *event, bo
 {
     int error = read_blocked(reading);
     if (is_torn(error) && !reading->may_pause)
-        error = stack_look(reading, MOMENT_RUNNING);
+        error = running_look(reading);
     return error ? error : frames_fill(reading, event, ret_placed);
 }
 
@@ -279,6 +294,7 @@ static int look(struct reading *reading, struct thread_event *event)
     struct timespec breath = { .tv_nsec = BREATH_NS };
     int error = look_once(reading, event);
     while (is_torn(error) && ++failed < tries) {
+        reading->slot->doubts = DOUBTS;
         if (reading->may_pause)
             clock_nanosleep(CLOCK_MONOTONIC, 0, &breath, NULL);
         if (breath.tv_nsec < LONGEST_BREATH_NS)
@@ -287,7 +303,11 @@ static int look(struct reading *reading, struct thread_event *event)
             thread_probe_read(&reading->slot->probe, &reading->wait);
         error = look_once(reading, event);
     }
-    if (error != -ESRCH) /* a thread that ended is no loss */
+    if (!failed && reading->slot->doubts)
+        reading->slot->doubts--;
+    if (error == -ESRCH) /* a thread that ended is no loss */
+        reading->reader->threads_outdated = true;
+    else
         *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
     counts->cut += !error && event->error;
     return error;

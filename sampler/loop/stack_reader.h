@@ -25,6 +25,7 @@ struct thread_slot {
     struct thread_probe probe;
     bool probe_open, seen;
     bool accounted; /* `wait` is fresh */
+    unsigned doubts; /* looks of it without a pause that have to be proven twice */
     struct wait_state wait;
 };
 
@@ -46,7 +47,8 @@ struct stack_reader {
     struct os_thread *os_threads;
     int os_thread_count;
     uint64_t generation;
-    bool maps_outdated; /* an address was in none of them */
+    bool maps_outdated;    /* an address was in none of them */
+    bool threads_outdated; /* one has ended, and another may have taken its place in the list */
     struct stack_counts counts;
     int core_wait_fd; /* our own account, to tell our work from the machine's being full */
 };

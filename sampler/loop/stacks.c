@@ -199,6 +199,7 @@ int stack_reader_list(struct stack_reader *reader)
     if (reader->os_thread_count < 0)
         return reader->os_thread_count;
     int error = slots_match(reader);
+    reader->threads_outdated = error != 0;
     reader->generation++;
     return error ? error : count;
 }
@@ -227,6 +228,7 @@ int stack_reader_begin(struct stack_reader *reader)
     int changed = python_threads_changed(reader->python);
     if (changed < 0)
         return changed;
+    changed |= reader->threads_outdated;
     return changed ? stack_reader_list(reader) : (int)reader->thread_count;
 }
 
@@ -264,6 +266,8 @@ int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_
     slot->accounted = error == 0;
     if (!error)
         *ret = slot->wait;
+    else
+        reader->threads_outdated = true;
     return error;
 }
 

@@ -48,6 +48,7 @@ struct target {
     struct sample_event *samples;
     size_t sample_count, sample_room;
     uint64_t last_ns, rss_ns;
+    uint64_t names_ns, names_gap_ns; /* when threads are asked for their names again */
     uint64_t cpu_ns;         /* of the whole process, when the last tick began */
     bool still;              /* no thread has run since then */
     bool has_twins;          /* a thread is in several interpreters */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum {
+    NAMES_FIRST_NS = 1000000,
     NAP_FIRST_NS = 1000000,      /* a thread that did not run is asked again after this, … */
     NAP_DOUBTFUL_NS = 100000000, /* … and each time after twice as long, up to this, … */
     RSS_EVERY_NS = 100000000,
@@ -114,7 +115,18 @@ static int accounts_match(struct target *target, size_t count)
     return 0;
 }
 
-static int round_begin(struct target *target)
+/* A thread gets its name a moment after it began, and may get another at any time: they are read
+ * again after twice as long each time. */
+static void names_refresh(struct target *target, uint64_t now_ns, bool threads_changed)
+{
+    if (!threads_changed && now_ns < target->names_ns)
+        return;
+    target->names_gap_ns = threads_changed ? NAMES_FIRST_NS : 2 * target->names_gap_ns;
+    target->names_ns = now_ns + target->names_gap_ns;
+    stack_reader_name_threads(target->reader);
+}
+
+static int round_begin(struct target *target, uint64_t now_ns)
 {
     accounts_free(TAKE_PTR(target->ended), target->ended_count);
     target->ended_count = target->sample_count = 0;
@@ -124,10 +136,9 @@ static int round_begin(struct target *target)
     int count = stack_reader_begin(target->reader);
     if (count < 0)
         return count;
-    if (stack_reader_generation(target->reader) == target->generation)
-        return 0;
-    stack_reader_name_threads(target->reader);
-    return accounts_match(target, (size_t)count);
+    bool same = stack_reader_generation(target->reader) == target->generation;
+    names_refresh(target, now_ns, !same);
+    return same ? 0 : accounts_match(target, (size_t)count);
 }
 
 /* ---- one thread ---- */
@@ -352,7 +363,7 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
 {
     uint64_t wall_ns = now_ns - target->last_ns, busy_ns = 0, cpu_ns = 0;
     unsigned ran = 0;
-    int error = round_begin(target);
+    int error = round_begin(target, now_ns);
     if (!error)
         error = target_reserve_samples(target, target->count + target->ended_count);
     if (error)

@@ -142,6 +142,14 @@ static struct change circle_of_interpreters(const struct scene *scene)
     return (struct change){ field, scene->facts.interpreter, 8 };
 }
 
+/* As beside the pointers to the current thread and its interpreter, which a runtime keeps, too. */
+static struct change list_that_begins_with_a_thread(const struct scene *scene)
+{
+    remote_addr runtime = scene->image->head.runtime;
+    return (struct change){ runtime + offset_of(scene->layout.runtime.interpreters_head),
+                            scene->facts.state, 8 };
+}
+
 static struct change circle_of_threads(const struct scene *scene)
 {
     return (struct change){ scene->facts.state + offset_of(scene->layout.thread.next),
@@ -201,6 +209,7 @@ static const struct breakage {
     { "an unknown owner", owner_that_is_none, -EBADMSG },
     { "half a chain", half_a_chain, -EAGAIN },
     { "a circle of interpreters", circle_of_interpreters, -EAGAIN },
+    { "a list that begins with a thread", list_that_begins_with_a_thread, -EBADMSG },
     { "a circle of threads", circle_of_threads, -EAGAIN },
     { "a release candidate", pre_release, -ENOTSUP },
     { "copies of bytecode that end", copies_that_end, -EBADMSG },
