@@ -281,8 +281,7 @@ int python_threads_changed(struct python *python)
     if (error)
         return error;
     /* more interpreters than can be watched: look each time */
-    return python->awaits_birth || python->head_count == 0 ||
-           python->head_count == HEADS_WATCHED ||
+    return python->awaits_birth || python->head_count == 0 || python->head_count == HEADS_WATCHED ||
            memcmp(now, python->head_values, python->head_count * sizeof *now) != 0;
 }
 

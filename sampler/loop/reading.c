@@ -17,10 +17,10 @@ enum {
     BREATH_NS = 20000, /* between two tries at one that is paused; doubled each time, */
     LONGEST_BREATH_NS = 20000000, /* because on a busy machine it waits for a core first */
     LOOK_TRIES = 8,               /* without pausing */
-    DOUBTS = 16, /* so many looks after one that was torn are not believed at once */
-    FRAME_LARGEST = 64 << 10,     /* of native frames; a walk that ends further from the end of
-                                     what was copied did not end because of that */
-    MADE_WAY_NS = 300000,         /* between our getting a core and asking a thread to stop */
+    DOUBTS = 16,              /* so many looks after one that was torn are not believed at once */
+    FRAME_LARGEST = 64 << 10, /* of native frames; a walk that ends further from the end of
+                                 what was copied did not end because of that */
+    MADE_WAY_NS = 300000,     /* between our getting a core and asking a thread to stop */
 };
 
 struct reading {

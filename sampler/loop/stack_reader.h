@@ -24,7 +24,7 @@ struct thread_slot {
     struct view *view;
     struct thread_probe probe;
     bool probe_open, seen;
-    bool accounted; /* `wait` is fresh */
+    bool accounted;  /* `wait` is fresh */
     unsigned doubts; /* looks of it without a pause that have to be proven twice */
     struct wait_state wait;
 };

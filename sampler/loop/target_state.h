@@ -49,11 +49,11 @@ struct target {
     size_t sample_count, sample_room;
     uint64_t last_ns, rss_ns;
     uint64_t names_ns, names_gap_ns; /* when threads are asked for their names again */
-    uint64_t cpu_ns;         /* of the whole process, when the last tick began */
-    bool still;              /* no thread has run since then */
-    bool has_twins;          /* a thread is in several interpreters */
-    int64_t pending_idle_ns; /* idle time that no look has met; below 0: more was told of */
-    uint64_t told_idle_ns;   /* since threads without Python were asked */
+    uint64_t cpu_ns;                 /* of the whole process, when the last tick began */
+    bool still;                      /* no thread has run since then */
+    bool has_twins;                  /* a thread is in several interpreters */
+    int64_t pending_idle_ns;         /* idle time that no look has met; below 0: more was told of */
+    uint64_t told_idle_ns;           /* since threads without Python were asked */
 };
 
 /* Room for that many samples in this tick. */
