@@ -115,6 +115,27 @@ struct process_event {
     const char *note; /* NULL, or why there is nothing to see */
 };
 
+/* What the shim saw of one sampled block, or of copying. */
+enum memory_change { MEMORY_ALLOCATED, MEMORY_FREED, MEMORY_RESIZED, MEMORY_COPIED };
+
+struct memory_event {
+    uint64_t time_ns; /* since profiling began */
+    pid_t pid, tid;
+    enum memory_change change;
+    uint64_t block;      /* the process's own number of it; 0: copying */
+    uint64_t size_bytes; /* allocated: asked for, or by how much it grew; resized: what is left */
+    double weight_bytes; /* allocated, copied: what it stands for, itself included */
+    bool python;         /* CPython's allocators were asked */
+    const struct frame_event *frames; /* allocated, copied: innermost first */
+    size_t frame_count;               /* 0: no Python on the thread's stack */
+};
+
+/* What found no room in the ring, since profiling began. */
+struct memory_loss_event {
+    uint64_t records, lost;
+    uint64_t allocated_bytes, freed_bytes, copied_bytes;
+};
+
 /* How the sampling went, told at the end and before each writing. */
 struct sampling_event {
     double rate_hz, elapsed_s, paused_s, profiler_cpu_s, longest_pause_us;
