@@ -16,6 +16,7 @@
 enum {
     HEARTBEAT_NS = 250000000,
     FASTEST_HZ = 1000,
+    BRIEF_NS = 4000000, /* between two questions whether anything has happened */
     STATUS_OURS = 125,
 };
 
@@ -259,19 +260,35 @@ static uint64_t next_ns(const struct run *run)
     return run->shows_heartbeat ? earlier(until_ns, run->heartbeat_ns) : until_ns;
 }
 
+/*
+ * Looks follow each other so fast that asking at each who else has something to say would cost half
+ * as much as the look; who has waits for that long.
+ */
+static bool wait_briefly(const struct run *run, uint64_t now_ns, uint64_t wait_ns)
+{
+    if (wait_ns > BRIEF_NS || now_ns - run->polled_ns > BRIEF_NS)
+        return false;
+    const struct timespec wait = { .tv_nsec = (long)wait_ns };
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, NULL);
+    return true;
+}
+
 static void wait_for_work(struct run *run, uint64_t now_ns)
 {
+    uint64_t until_ns = next_ns(run), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+    run->signals_call = run->family_calls = run->control_calls = false;
+    if (wait_briefly(run, now_ns, wait_ns))
+        return;
+    run->polled_ns = now_ns;
     struct pollfd fds[2 + PIDS_MAX] = {
         { .fd = run->signals.fd, .events = POLLIN },
         { .fd = family_watch_fd(run->family), .events = POLLIN },
     };
     size_t count = 2 + run_control_poll(run, fds + 2);
-    uint64_t until_ns = next_ns(run), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     const struct timespec wait = { (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
     bool any = ppoll(fds, count, &wait, NULL) > 0;
     run->signals_call = any && fds[0].revents;
     run->family_calls = any && fds[1].revents;
-    run->control_calls = false;
     for (size_t i = 2; i < count && any; i++)
         run->control_calls |= fds[i].revents != 0;
 }

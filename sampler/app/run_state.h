@@ -40,7 +40,7 @@ struct run {
     size_t steered_count;
     struct control_request stop; /* answered when the profile is written */
     pid_t stop_target;           /* 0: nobody said stop */
-    uint64_t start_ns, heartbeat_ns;
+    uint64_t start_ns, heartbeat_ns, polled_ns;
     uint64_t end_ns, save_ns; /* of --duration, and the next of --profile-interval */
     bool finished, program_ended, shows_heartbeat;
     bool family_calls, signals_call, control_calls; /* the last wait ended because of them */
