@@ -23,7 +23,7 @@ struct end_info {
 enum { END_INFO_MASK = 1 << 3 };
 #define END_INFO_GET _IOWR(0xFF, 11, struct end_info)
 
-static size_t members_index(const struct members *members, pid_t pid)
+static size_t members_index(const struct family_members *members, pid_t pid)
 {
     size_t low = 0, high = members->count;
     while (low < high) {
@@ -36,29 +36,31 @@ static size_t members_index(const struct members *members, pid_t pid)
     return low;
 }
 
-struct member *members_find(const struct members *members, pid_t pid)
+struct family_member *family_members_find(const struct family_members *members, pid_t pid)
 {
     size_t index = members_index(members, pid);
     return index < members->count && members->list[index].pid == pid ? &members->list[index] : NULL;
 }
 
-struct member *members_add(struct members *members, const struct member *member)
+struct family_member *family_members_add(struct family_members *members,
+                                         const struct family_member *member)
 {
     size_t count = members->count, index = members_index(members, member->pid);
     if (!(count & (count - 1))) {
-        struct member *grown = realloc(members->list, (count ? 2 * count : 1) * sizeof *grown);
+        struct family_member *grown =
+            realloc(members->list, (count ? 2 * count : 1) * sizeof *grown);
         if (!grown)
             return NULL;
         members->list = grown;
     }
-    struct member *at = &members->list[index];
+    struct family_member *at = &members->list[index];
     memmove(at + 1, at, (count - index) * sizeof *at);
     *at = *member;
     members->count++;
     return at;
 }
 
-void members_remove(struct members *members, struct member *member)
+void family_members_remove(struct family_members *members, struct family_member *member)
 {
     cleanup_close(&member->pidfd);
     size_t after = (size_t)(members->list + members->count - (member + 1));
@@ -66,12 +68,12 @@ void members_remove(struct members *members, struct member *member)
     members->count--;
 }
 
-void members_done(struct members *members)
+void family_members_done(struct family_members *members)
 {
     for (size_t i = 0; i < members->count; i++)
         cleanup_close(&members->list[i].pidfd);
     free(members->list);
-    *members = (struct members){ 0 };
+    *members = (struct family_members){ 0 };
 }
 
 static uint64_t ticks_ns(uint64_t ticks)
@@ -90,9 +92,10 @@ static int pidfd_take(pid_t pid)
     return TAKE_FD(fd);
 }
 
-void member_init(struct member *member, pid_t pid, pid_t ppid, const struct proc_stat *stat)
+void family_member_init(struct family_member *member, pid_t pid, pid_t ppid,
+                        const struct proc_stat *stat)
 {
-    *member = (struct member){ .pid = pid, .ppid = ppid, .wait_status = -1 };
+    *member = (struct family_member){ .pid = pid, .ppid = ppid, .wait_status = -1 };
     member->pidfd = pidfd_take(pid);
     cpu_clock_read(pid, &member->cpu_ns);
     if (!stat)
@@ -110,7 +113,7 @@ static bool pidfd_is_alive(int pidfd)
 }
 
 /* A main thread may be dead while others live. */
-bool member_is_alive(const struct member *member)
+bool family_member_is_alive(const struct family_member *member)
 {
     if (member->pidfd >= 0)
         return pidfd_is_alive(member->pidfd);
@@ -119,13 +122,13 @@ bool member_is_alive(const struct member *member)
            ((stat.state != 'Z' && stat.state != 'X') || stat.threads > 1);
 }
 
-bool member_is_there(const struct member *member)
+bool family_member_is_there(const struct family_member *member)
 {
     struct proc_stat stat;
     return proc_read_pid_stat(member->pid, &stat) == 0 && stat.start_time == member->start_time;
 }
 
-bool member_has_execed(struct member *member)
+bool family_member_has_execed(struct family_member *member)
 {
     struct proc_stat stat;
     if (proc_read_pid_stat(member->pid, &stat) < 0 || stat.start_time != member->start_time ||
@@ -145,7 +148,7 @@ static bool is_ours(pid_t pid)
 }
 
 /* Of an ended process that nobody has waited for: the 52nd field of its stat. */
-static int zombie_wait_status(const struct member *member)
+static int zombie_wait_status(const struct family_member *member)
 {
     enum { FIELD = 52, AFTER_COMMAND = 3 };
     char path[32], text[1024];
@@ -161,7 +164,7 @@ static int zombie_wait_status(const struct member *member)
     return at ? atoi(at) : -1;
 }
 
-static int wait_status_find(const struct member *member)
+static int wait_status_find(const struct family_member *member)
 {
     int status = zombie_wait_status(member);
     struct end_info info = { .mask = END_INFO_MASK };
@@ -173,7 +176,7 @@ static int wait_status_find(const struct member *member)
     return member->wait_status;
 }
 
-int member_exit_status(const struct member *member)
+int family_member_exit_status(const struct family_member *member)
 {
     int status = wait_status_find(member);
     if (status < 0)
@@ -181,17 +184,18 @@ int member_exit_status(const struct member *member)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static uint64_t below_ns_of(const struct member *member)
+static uint64_t below_ns_of(const struct family_member *member)
 {
     return member->children_before_ns + member->children_told_ns;
 }
 
 /* Of those whose end is not told yet though their parent has waited for them: as last read. */
-static uint64_t siblings_gone_ns(const struct members *members, const struct member *member)
+static uint64_t siblings_gone_ns(const struct family_members *members,
+                                 const struct family_member *member)
 {
     uint64_t sum_ns = 0, ignored;
     for (size_t i = 0; i < members->count; i++) {
-        const struct member *other = &members->list[i];
+        const struct family_member *other = &members->list[i];
         if (other->ppid == member->ppid && other != member && !other->ended &&
             cpu_clock_read(other->pid, &ignored) < 0)
             sum_ns += other->cpu_ns + below_ns_of(other);
@@ -199,10 +203,10 @@ static uint64_t siblings_gone_ns(const struct members *members, const struct mem
     return sum_ns;
 }
 
-uint64_t member_final_cpu(const struct members *members, struct member *member)
+uint64_t family_member_final_cpu(const struct family_members *members, struct family_member *member)
 {
     struct proc_stat stat;
-    struct member *parent = members_find(members, member->ppid);
+    struct family_member *parent = family_members_find(members, member->ppid);
     uint64_t below_ns = below_ns_of(member);
     bool tells = member->pidfd >= 0 && cpu_clock_read(member->pid, &member->cpu_ns) == 0;
     if (!parent)

@@ -12,7 +12,7 @@
 
 struct proc_stat;
 
-struct member {
+struct family_member {
     pid_t pid, ppid, group;
     bool ended; /* told; kept as long as its parent has not waited for it, or a scan would find it
                    anew */
@@ -26,35 +26,38 @@ struct member {
     int wait_status; /* the kernel told it; -1: not yet */
 };
 
-struct members {
-    struct member *list; /* by pid, ascending */
+struct family_members {
+    struct family_member *list; /* by pid, ascending */
     size_t count;
 };
 
-struct member *members_find(const struct members *members, pid_t pid);
+struct family_member *family_members_find(const struct family_members *members, pid_t pid);
 
 /* The members' addresses change. NULL: out of memory. */
-struct member *members_add(struct members *members, const struct member *member);
-void members_remove(struct members *members, struct member *member);
-void members_done(struct members *members);
+struct family_member *family_members_add(struct family_members *members,
+                                         const struct family_member *member);
+void family_members_remove(struct family_members *members, struct family_member *member);
+void family_members_done(struct family_members *members);
 
 /* Reads what /proc tells; `stat` may be NULL when it tells nothing any more. */
-void member_init(struct member *member, pid_t pid, pid_t ppid, const struct proc_stat *stat);
+void family_member_init(struct family_member *member, pid_t pid, pid_t ppid,
+                        const struct proc_stat *stat);
 
-bool member_is_alive(const struct member *member);
+bool family_member_is_alive(const struct family_member *member);
 
 /* Nobody has waited for it yet: its number stands for it, alive or dead. */
-bool member_is_there(const struct member *member);
+bool family_member_is_there(const struct family_member *member);
 
 /* Another program than at the last call or at the start? */
-bool member_has_execed(struct member *member);
+bool family_member_has_execed(struct family_member *member);
 
 /* Of one that ended, as a shell would say it; -1: unknown. */
-int member_exit_status(const struct member *member);
+int family_member_exit_status(const struct family_member *member);
 
 /*
  * Of one that ended. Nobody has waited for it yet: it still tells. Otherwise its parent's account
  * of such children, where the parent is a member, has grown by what it cost; what else came in
  * since and is nobody else's is in doubt its, too.
  */
-uint64_t member_final_cpu(const struct members *members, struct member *member);
+uint64_t family_member_final_cpu(const struct family_members *members,
+                                 struct family_member *member);

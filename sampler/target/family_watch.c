@@ -30,7 +30,7 @@ struct family_watch {
     bool adding;   /* those that are found now ran before */
     int events_fd; /* -1: polling */
     int epoll_fd;
-    struct members members;
+    struct family_members members;
     size_t alive;
     struct family_event *queue;
     size_t queue_first, queue_count;
@@ -49,7 +49,7 @@ void family_watch_close(struct family_watch *watch)
         process_events_close(watch->events_fd);
     cleanup_close(&watch->epoll_fd);
     cleanup_close(&watch->newest_fd);
-    members_done(&watch->members);
+    family_members_done(&watch->members);
     free(watch->queue);
     free(watch);
 }
@@ -80,18 +80,18 @@ static void epoll_add(struct family_watch *watch, int fd, pid_t pid)
 
 /* ---- members ---- */
 
-static struct member *member_find_alive(struct family_watch *watch, pid_t pid)
+static struct family_member *member_find_alive(struct family_watch *watch, pid_t pid)
 {
-    struct member *member = members_find(&watch->members, pid);
+    struct family_member *member = family_members_find(&watch->members, pid);
     return member && !member->ended ? member : NULL;
 }
 
 static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
                         const struct proc_stat *stat)
 {
-    struct member one;
-    member_init(&one, pid, ppid, stat);
-    struct member *member = members_add(&watch->members, &one);
+    struct family_member one;
+    family_member_init(&one, pid, ppid, stat);
+    struct family_member *member = family_members_add(&watch->members, &one);
     if (!member) {
         cleanup_close(&one.pidfd);
         watch->error = -ENOMEM;
@@ -108,12 +108,13 @@ static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
                                             .cpu_ns = member->cpu_ns });
 }
 
-static void member_end(struct family_watch *watch, struct member *member)
+static void member_end(struct family_watch *watch, struct family_member *member)
 {
-    event_add(watch, (struct family_event){ .change = FAMILY_ENDED,
-                                            .pid = member->pid,
-                                            .exit_status = member_exit_status(member),
-                                            .cpu_ns = member_final_cpu(&watch->members, member) });
+    event_add(watch,
+              (struct family_event){ .change = FAMILY_ENDED,
+                                     .pid = member->pid,
+                                     .exit_status = family_member_exit_status(member),
+                                     .cpu_ns = family_member_final_cpu(&watch->members, member) });
     if (member->pidfd >= 0)
         epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, member->pidfd, NULL);
     cleanup_close(&member->pidfd);
@@ -124,12 +125,12 @@ static void member_end(struct family_watch *watch, struct member *member)
 
 static void member_forget_gone(struct family_watch *watch, pid_t pid)
 {
-    struct member *member = members_find(&watch->members, pid);
-    if (member && member->ended && !member_is_there(member))
-        members_remove(&watch->members, member);
+    struct family_member *member = family_members_find(&watch->members, pid);
+    if (member && member->ended && !family_member_is_there(member))
+        family_members_remove(&watch->members, member);
 }
 
-static void member_exec(struct family_watch *watch, struct member *member)
+static void member_exec(struct family_watch *watch, struct family_member *member)
 {
     member->looks = 0;
     cpu_clock_read(member->pid, &member->cpu_ns);
@@ -174,7 +175,7 @@ static bool newcomer_consider(struct family_watch *watch, pid_t pid, bool fresh)
 {
     struct proc_stat stat;
     member_forget_gone(watch, pid);
-    if (members_find(&watch->members, pid) || proc_read_pid_stat(pid, &stat) < 0)
+    if (family_members_find(&watch->members, pid) || proc_read_pid_stat(pid, &stat) < 0)
         return false;
     if (!member_find_alive(watch, stat.parent) && !is_orphan_of_family(watch, &stat, fresh))
         return false;
@@ -231,11 +232,11 @@ static void newcomers_find(struct family_watch *watch)
 static void notice_take(struct family_watch *watch, const struct process_notice *notice)
 {
     struct proc_stat stat;
-    struct member *member = member_find_alive(watch, notice->pid);
+    struct family_member *member = member_find_alive(watch, notice->pid);
     switch (notice->news) {
     case PROCESS_FORKED:
         member_forget_gone(watch, notice->pid);
-        if (watch->follow && !members_find(&watch->members, notice->pid) &&
+        if (watch->follow && !family_members_find(&watch->members, notice->pid) &&
             member_find_alive(watch, notice->parent))
             member_join(watch, notice->pid, notice->parent,
                         proc_read_pid_stat(notice->pid, &stat) < 0 ? NULL : &stat);
@@ -243,11 +244,11 @@ static void notice_take(struct family_watch *watch, const struct process_notice 
     case PROCESS_EXECED:
         if (!member)
             break;
-        member_has_execed(member);
+        family_member_has_execed(member);
         member_exec(watch, member);
         break;
     case PROCESS_EXITED:
-        if (!member || member_is_alive(member))
+        if (!member || family_member_is_alive(member))
             break; /* its main thread alone ended */
         member->wait_status = notice->wait_status;
         member_end(watch, member);
@@ -261,7 +262,7 @@ static void losses_mend(struct family_watch *watch)
     if (watch->follow)
         newcomers_scan(watch);
     for (size_t i = 0; i < watch->members.count; i++)
-        if (member_has_execed(&watch->members.list[i]))
+        if (family_member_has_execed(&watch->members.list[i]))
             member_exec(watch, &watch->members.list[i]);
 }
 
@@ -281,7 +282,7 @@ static void notices_take(struct family_watch *watch)
 
 /* ---- the beat ---- */
 
-static void member_check(struct family_watch *watch, struct member *member)
+static void member_check(struct family_watch *watch, struct family_member *member)
 {
     if (member->ended) {
         member_forget_gone(watch, member->pid);
@@ -290,9 +291,9 @@ static void member_check(struct family_watch *watch, struct member *member)
     if (member->looks++ > FRESH && watch->members.count > CHECKED && member->looks % STALE)
         return;
     cpu_clock_read(member->pid, &member->cpu_ns);
-    if (member->pidfd < 0 && !member_is_alive(member))
+    if (member->pidfd < 0 && !family_member_is_alive(member))
         member_end(watch, member);
-    else if (watch->events_fd < 0 && member_has_execed(member))
+    else if (watch->events_fd < 0 && family_member_has_execed(member))
         member_exec(watch, member);
 }
 
@@ -346,8 +347,8 @@ static void gather(struct family_watch *watch, uint64_t now_ns)
     else if (watch->follow && count > 0)
         newcomers_find(watch);
     for (int i = 0; i < count; i++) {
-        struct member *member = member_find_alive(watch, (pid_t)fired[i].data.u64);
-        if (member && !member_is_alive(member))
+        struct family_member *member = member_find_alive(watch, (pid_t)fired[i].data.u64);
+        if (member && !family_member_is_alive(member))
             member_end(watch, member);
     }
     if (now_ns >= watch->beat_ns)
@@ -383,7 +384,7 @@ int family_watch_add(struct family_watch *watch, pid_t root)
     if (member_find_alive(watch, root))
         return 0;
     member_forget_gone(watch, root);
-    if (members_find(&watch->members, root) || proc_read_pid_stat(root, &stat) < 0 ||
+    if (family_members_find(&watch->members, root) || proc_read_pid_stat(root, &stat) < 0 ||
         !is_process(root))
         return -ESRCH;
     watch->adding = true;
