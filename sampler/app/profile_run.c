@@ -122,7 +122,7 @@ static int launch_program(struct run *run, int *ret_status, struct failure *why)
     int error = command_learn(run, &command, why);
     if (error)
         return error;
-    error = launch_start(command, &run->signals, &run->launch, why);
+    error = launch_start(command, NULL, &run->signals, &run->launch, why);
     if (error) {
         *ret_status = launch_failed_status(error);
         return error;

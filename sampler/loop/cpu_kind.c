@@ -70,9 +70,17 @@ static bool name_in(const char *name, const char *const *list, size_t count)
 
 #define NAME_IN(name, list) name_in(name, list, sizeof(list) / sizeof *(list))
 
+/* Our own, which stands between the interpreter and its allocators: who called is what counts. */
+static bool is_shim(const struct native_symbol *symbol)
+{
+    const char *slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
+    return slash && strcmp(slash, "/libscalene_shim.so") == 0;
+}
+
 static bool is_foreign(const struct cpu_look *look, const struct native_symbol *symbol)
 {
-    return symbol->module && strcmp(symbol->module, look->interpreter_path) != 0;
+    return symbol->module && strcmp(symbol->module, look->interpreter_path) != 0 &&
+           !is_shim(symbol);
 }
 
 enum cpu_kind cpu_kind_find(const struct cpu_look *look)
@@ -95,7 +103,7 @@ enum cpu_kind cpu_kind_find(const struct cpu_look *look)
     while (above-- > 0) {
         struct native_symbol symbol = { 0 };
         native_symbols_find(look->symbols, look->native[above].ip, &symbol);
-        if (symbol.mangled && NAME_IN(symbol.mangled, plumbing))
+        if (is_shim(&symbol) || (symbol.mangled && NAME_IN(symbol.mangled, plumbing)))
             continue;
         return symbol.mangled && NAME_IN(symbol.mangled, entering) ? CPU_PYTHON : CPU_NATIVE;
     }

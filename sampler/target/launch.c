@@ -1,4 +1,4 @@
-#define _GNU_SOURCE 1 /* pipe2 */
+#define _GNU_SOURCE 1 /* pipe2, environ */
 
 #include "sampler/target/launch.h"
 
@@ -51,8 +51,7 @@ static int program_check(const char *path)
     return S_ISREG(stat_buffer.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
 }
 
-/* The file that a shell would run for the command, as execvp(3) has it. */
-static int program_find(const char *command, char *into, size_t size)
+int launch_find(const char *command, char *into, size_t size)
 {
     if (strchr(command, '/')) {
         snprintf(into, size, "%s", command);
@@ -144,8 +143,8 @@ static int exec_await(int pipe_fd)
     return got == sizeof error ? -error : 0;
 }
 
-static int child_start(const char *path, char *const *argv, const struct signals *signals,
-                       pid_t *ret)
+static int child_start(const char *path, char *const *argv, char **environment,
+                       const struct signals *signals, pid_t *ret)
 {
     AUTO_FREE char **shell_argv = shell_argv_new(path, argv);
     int ends[2];
@@ -162,6 +161,8 @@ static int child_start(const char *path, char *const *argv, const struct signals
     if (pid == 0) {
         if (signals)
             signals_restore(signals);
+        if (environment)
+            environ = environment;
         int error = program_run(path, argv, shell_argv);
         ssize_t ignored = write(writing, &error, sizeof error);
         _exit(ignored == sizeof error ? launch_failed_status(-error) : 125);
@@ -175,16 +176,16 @@ static int child_start(const char *path, char *const *argv, const struct signals
     return result;
 }
 
-int launch_start(char *const *argv, const struct signals *signals, struct launch **ret,
-                 struct failure *why)
+int launch_start(char *const *argv, char **environment, const struct signals *signals,
+                 struct launch **ret, struct failure *why)
 {
     char path[PATH_MAX];
     AUTO_FREE struct launch *launch = calloc(1, sizeof *launch);
     if (!launch)
         return failure_set(why, -ENOMEM, "out of memory");
-    int result = program_find(argv[0], path, sizeof path);
+    int result = launch_find(argv[0], path, sizeof path);
     if (result == 0)
-        result = child_start(path, argv, signals, &launch->pid);
+        result = child_start(path, argv, environment, signals, &launch->pid);
     if (result < 0)
         return failed(result, argv[0], path, why);
     *ret = TAKE_PTR(launch);

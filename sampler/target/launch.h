@@ -17,12 +17,18 @@ struct launch_end {
 };
 
 /*
+ * The file that a shell would run for the command, as execvp(3) has it. 0, -ENOENT, or -EACCES for
+ * what is there and cannot be run.
+ */
+int launch_find(const char *command, char *into, size_t size);
+
+/*
  * Returns when the program runs in the child (exec is done), or why it does not: -ENOENT (no such
  * command: exit status 127), -EACCES or -ENOEXEC (not executable: 126), another errno (125).
- * `signals` may be NULL.
+ * `signals` may be NULL; `environment`, too: it is ours then.
  */
-int launch_start(char *const *argv, const struct signals *signals, struct launch **ret,
-                 struct failure *why);
+int launch_start(char *const *argv, char **environment, const struct signals *signals,
+                 struct launch **ret, struct failure *why);
 
 /* Neither ends the child nor waits for it. */
 void launch_close(struct launch *launch);

@@ -23,7 +23,7 @@ static struct launch *start(char *const *argv, const struct signals *signals)
 {
     struct launch *launch;
     struct failure why = { 0 };
-    if (launch_start(argv, signals, &launch, &why))
+    if (launch_start(argv, NULL, signals, &launch, &why))
         fail_msg("launch_start: %s", why.text);
     return launch;
 }
@@ -109,7 +109,7 @@ static void assert_refused(const char *command, int error, int status, const cha
     char *argv[] = { (char *)command, NULL };
     struct launch *launch = NULL;
     struct failure why = { 0 };
-    assert_int_equal(launch_start(argv, NULL, &launch, &why), error);
+    assert_int_equal(launch_start(argv, NULL, NULL, &launch, &why), error);
     assert_null(launch);
     assert_int_equal(why.code, error);
     if (!strstr(why.text, text))
@@ -307,7 +307,7 @@ static int run_on_terminal(const char *script)
     struct signals signals;
     struct launch *launch;
     struct launch_end end;
-    if (signals_open(&signals, NULL) || launch_start(SH(script), &signals, &launch, NULL))
+    if (signals_open(&signals, NULL) || launch_start(SH(script), NULL, &signals, &launch, NULL))
         return 101;
     struct signal_event event = hear(&signals, SIGNAL_END);
     if (!event.by_terminal || event.number != SIGINT)

@@ -1,0 +1,27 @@
+/*
+ * Where the processes of a launched run find the shim and its ring: a folder in /tmp that every
+ * user can enter and nobody else can write to, so that the loader finds the library whoever a child
+ * becomes. Held locked while its profiler lives; one that a killed profiler left is removed by the
+ * next, once no process names it any more.
+ */
+#pragma once
+
+#include "sampler/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The library beside the program, as it is built, or where it was installed. */
+int shim_library_find(char *into, size_t size, struct failure *why);
+
+struct shim_folder;
+
+/* Removes what others left, too. */
+int shim_folder_open(const char *library, int ring_fd, struct shim_folder **ret,
+                     struct failure *why);
+
+/* The path for LD_PRELOAD. */
+const char *shim_folder_library(const struct shim_folder *folder);
+
+/* Nobody finds the ring any more. The library stays for those that may load it yet. */
+void shim_folder_close(struct shim_folder *folder, bool is_used);
