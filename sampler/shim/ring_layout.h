@@ -23,7 +23,8 @@ enum {
 };
 
 enum record_kind {
-    RECORD_PROCESS, /* a process has the shim: begins, or begins anew after fork or exec */
+    RECORD_PROCESS, /* a process has the shim: once an image, and once more after a fork. Blocks
+                       that an earlier image of that pid had are gone */
     RECORD_CODE,    /* a code object, before the first record that names it */
     RECORD_ALLOCATED,
     RECORD_FREED,
@@ -103,8 +104,8 @@ struct ring_head {
 /* A record lies in `count` slots with tickets one after the other, this being the `index`th. */
 struct ring_slot {
     _Atomic uint64_t turn; /* its ticket + 1, once all else is written */
-    uint32_t check; /* ring_check() of the rest, with the ticket: a writer that comes too late
-                       leaves what nobody believes */
+    uint32_t check; /* ring_check() of all that follows it in the slot, with the ticket: a writer
+                       that comes too late leaves what nobody believes */
     uint32_t pid;
     uint16_t index, count;
     uint32_t unused;
@@ -139,15 +140,16 @@ struct code_record {
 };
 
 struct record_frame {
-    uint32_t code_id;
-    int32_t offset; /* of the running instruction, in bytes */
+    uint32_t code_id; /* 0: of code that could not be told of */
+    int32_t offset;   /* of the running instruction, in bytes */
 };
 
 /* RECORD_ALLOCATED and RECORD_COPIED. Followed by frames, innermost first. */
 struct block_record {
     struct record_head head;
     uint64_t block; /* a process's own number of it, never given twice; 0: a copy */
-    uint64_t size;  /* asked for, or by how much it grew; a copy: what it stands for */
+    uint64_t size;  /* asked for, or by how much it grew, its number then being one that was told
+                       already or a new one; a copy: what it stands for */
     uint8_t domain; /* enum allocation_domain */
     uint8_t unused[3];
     uint16_t frame_count, frames_left_out; /* the outermost; 65535: that many or more */
@@ -158,7 +160,7 @@ struct block_record {
 struct change_record {
     struct record_head head;
     uint64_t block;
-    uint64_t size; /* resized: what is left of it */
+    uint64_t size; /* resized: what is left of all that was told as allocated under this number */
 };
 
 _Static_assert(sizeof(struct ring_slot) == RING_SLOT_SIZE, "the wire");
@@ -180,4 +182,11 @@ static inline uint32_t ring_check(const void *bytes, size_t size, uint64_t ticke
     for (size_t i = 0; i < size / 4; i++)
         sum = (sum ^ words[i]) * 0x100000001B3u;
     return (uint32_t)(sum ^ sum >> 32);
+}
+
+/* What a slot's `check` is, from all that stands behind it. */
+static inline uint32_t ring_slot_check(const struct ring_slot *slot, uint64_t ticket)
+{
+    enum { CHECKED_FROM = offsetof(struct ring_slot, pid) };
+    return ring_check((const uint8_t *)slot + CHECKED_FROM, RING_SLOT_SIZE - CHECKED_FROM, ticket);
 }
