@@ -14,6 +14,8 @@ struct profile_tap {
     int (*process)(struct profile_tap *self, const struct process_event *process);
     int (*tick)(struct profile_tap *self, const struct tick_event *tick);
     int (*sampling)(struct profile_tap *self, const struct sampling_event *sampling);
+    int (*memory)(struct profile_tap *self, const struct memory_event *event);
+    int (*memory_loss)(struct profile_tap *self, const struct memory_loss_event *loss);
 };
 
 /* Everything is borrowed for the profile's life. Lists end with NULL and may be NULL. */
@@ -33,6 +35,8 @@ struct profile_settings {
     double cpu_percent_threshold; /* files below both are left out */
     int64_t malloc_threshold;
     int cpu_count;                 /* that the target may use */
+    bool memory, leak_detector;    /* allocations are recorded, and looked at for leaks */
+    uint64_t allocation_window;    /* mean bytes between two samples of them */
     struct source_reader *sources; /* NULL: no source text */
     struct profile_tap *tap;       /* NULL: nobody listens */
 };
@@ -48,9 +52,12 @@ int profile_add_process(struct profile *profile, const struct process_event *pro
 int profile_add_tick(struct profile *profile, const struct tick_event *tick);
 int profile_set_sampling(struct profile *profile, const struct sampling_event *sampling);
 
+int profile_add_memory(struct profile *profile, const struct memory_event *event);
+int profile_add_memory_loss(struct profile *profile, const struct memory_loss_event *loss);
+
 /*
- * While it is muted, ticks are neither counted nor told to the tap: their time is nobody's.
- * Processes are.
+ * While it is muted, ticks, allocations and copies are neither counted nor told to the tap: their
+ * time is nobody's. Processes are, and what happens to blocks that are known.
  */
 void profile_mute(struct profile *profile, bool muted);
 

@@ -102,6 +102,9 @@ static void add_totals(struct report *report, const struct profile *profile)
         .cpu_kernel_s = seconds(profile->kernel_ns),
         .idle_s = seconds(profile->idle_ns),
         .wait_s = waits(profile->wait_ns),
+        .allocated_mb = profile->allocated_bytes / 1048576,
+        .freed_mb = profile->freed_bytes / 1048576,
+        .copied_mb = profile->copied_bytes / 1048576,
     };
 }
 
@@ -119,6 +122,9 @@ static void add_sampling(struct report *report, const struct profile *profile)
         .dropped = (int64_t)sampling->dropped,
         .missed = (int64_t)sampling->missed,
         .pauses = (int64_t)sampling->pauses,
+        .allocation_window = (int64_t)profile->settings.allocation_window,
+        .shim_records = (int64_t)profile->loss.records,
+        .shim_lost = (int64_t)profile->loss.lost,
     };
 }
 

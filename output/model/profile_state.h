@@ -62,6 +62,8 @@ struct profile {
     uint64_t first_ns, last_ns;
     bool has_ticks, has_sampling, is_muted;
     struct sampling_event sampling;
+    double allocated_bytes, freed_bytes, copied_bytes;
+    struct memory_loss_event loss;
     const char **notes;
     size_t note_count, note_room;
 };

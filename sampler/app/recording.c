@@ -32,12 +32,23 @@ static int sampling_record(struct profile_tap *tap, const struct sampling_event 
     return recorder_add_sampling(recorder_of(tap), sampling);
 }
 
+static int memory_record(struct profile_tap *tap, const struct memory_event *event)
+{
+    return recorder_add_memory(recorder_of(tap), event);
+}
+
+static int loss_record(struct profile_tap *tap, const struct memory_loss_event *loss)
+{
+    return recorder_add_memory_loss(recorder_of(tap), loss);
+}
+
 int recording_open(const char *file, struct recording **ret, struct failure *why)
 {
     AUTO_FREE struct recording *recording = calloc(1, sizeof *recording);
     if (!recording)
         return failure_set(why, -ENOMEM, "out of memory");
-    recording->tap = (struct profile_tap){ process_record, tick_record, sampling_record };
+    recording->tap = (struct profile_tap){ process_record, tick_record, sampling_record,
+                                           memory_record, loss_record };
     recording->file = file;
     AUTO_FCLOSE FILE *into = fopen(file, "we");
     if (!into)
@@ -115,11 +126,27 @@ static int sampling_pass(struct stream_sink *sink, const struct sampling_event *
     return 0;
 }
 
+static int memory_pass(struct stream_sink *sink, const struct memory_event *event)
+{
+    (void)sink;
+    (void)event;
+    return 0;
+}
+
+static int loss_pass(struct stream_sink *sink, const struct memory_loss_event *loss)
+{
+    (void)sink;
+    (void)loss;
+    return 0;
+}
+
 int recording_find_process(const char *file, pid_t pid,
                            void (*take)(void *context, const struct process_event *process),
                            void *context, struct failure *why)
 {
-    struct search search = { { process_look, tick_pass, sampling_pass }, pid, take, context };
+    struct search search = {
+        { process_look, tick_pass, sampling_pass, memory_pass, loss_pass }, pid, take, context
+    };
     int result = file_replay(file, &search.sink, why);
     if (result == 0)
         return failure_set(why, -ENOENT, "the recording %s has no process %d", file, pid);
@@ -151,8 +178,20 @@ static int sampling_retell(struct stream_sink *sink, const struct sampling_event
     return profile_set_sampling(profile_of(sink), sampling);
 }
 
+static int memory_retell(struct stream_sink *sink, const struct memory_event *event)
+{
+    return profile_add_memory(profile_of(sink), event);
+}
+
+static int loss_retell(struct stream_sink *sink, const struct memory_loss_event *loss)
+{
+    return profile_add_memory_loss(profile_of(sink), loss);
+}
+
 int recording_replay(const char *file, struct profile *profile, struct failure *why)
 {
-    struct retelling retelling = { { process_retell, tick_retell, sampling_retell }, profile };
+    struct retelling retelling = {
+        { process_retell, tick_retell, sampling_retell, memory_retell, loss_retell }, profile
+    };
     return file_replay(file, &retelling.sink, why);
 }

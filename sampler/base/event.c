@@ -10,3 +10,10 @@ const char *thread_state_name(enum thread_state state)
     };
     return names[state];
 }
+
+const char *memory_change_name(enum memory_change change)
+{
+    static const char *const names[MEMORY_CHANGES] = { "allocated", "freed", "resized", "copied",
+                                                       "emptied" };
+    return names[change];
+}

@@ -116,7 +116,17 @@ struct process_event {
 };
 
 /* What the shim saw of one sampled block, or of copying. */
-enum memory_change { MEMORY_ALLOCATED, MEMORY_FREED, MEMORY_RESIZED, MEMORY_COPIED };
+enum memory_change {
+    MEMORY_ALLOCATED,
+    MEMORY_FREED,
+    MEMORY_RESIZED,
+    MEMORY_COPIED,
+    MEMORY_EMPTIED, /* the process begins, or execs: what it had is gone, its numbers begin anew */
+    MEMORY_CHANGES
+};
+
+/* The word for it in a recording: "allocated", … */
+const char *memory_change_name(enum memory_change change);
 
 struct memory_event {
     uint64_t time_ns; /* since profiling began */

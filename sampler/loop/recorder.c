@@ -144,25 +144,35 @@ static int64_t frame_number(struct recorder *recorder, const struct frame_event 
 
 /* ---- events ---- */
 
+/* Numbers of the frames, as the last field of a row; frames that are new get rows of their own
+ * first. The caller frees them; NULL when out of memory. */
+static char *stack_text(struct recorder *recorder, const struct frame_event *frames, size_t count)
+{
+    AUTO_FREE char *text = malloc(count * (sizeof "18446744073709551615") + 1);
+    char *to = text;
+    if (!text)
+        return NULL;
+    *to = '\0';
+    for (size_t i = 0; i < count; i++) {
+        int64_t number = frame_number(recorder, &frames[i]);
+        if (number < 0)
+            return NULL;
+        to += sprintf(to, "%s%" PRId64, i ? " " : "", number);
+    }
+    return TAKE_PTR(text);
+}
+
 static int put_sample(struct recorder *recorder, const struct sample_event *sample)
 {
-    AUTO_FREE int64_t *numbers = calloc(sample->frame_count + 1, sizeof *numbers);
-    if (!numbers)
+    AUTO_FREE char *stack = stack_text(recorder, sample->frames, sample->frame_count);
+    if (!stack)
         return -ENOMEM;
-    for (size_t i = 0; i < sample->frame_count; i++) {
-        numbers[i] = frame_number(recorder, &sample->frames[i]);
-        if (numbers[i] < 0)
-            return (int)numbers[i];
-    }
     fprintf(recorder->into, "sample\t%d\t%" PRIu64, (int)sample->tid, sample->ident);
     put_text(recorder->into, sample->name);
     fprintf(recorder->into,
-            "\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t",
+            "\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\n",
             sample->is_main ? "main" : "other", thread_state_name(sample->state), sample->python_ns,
-            sample->native_ns, sample->kernel_ns, sample->wait_ns, sample->samples);
-    for (size_t i = 0; i < sample->frame_count; i++)
-        fprintf(recorder->into, "%s%" PRId64, i ? " " : "", numbers[i]);
-    putc('\n', recorder->into);
+            sample->native_ns, sample->kernel_ns, sample->wait_ns, sample->samples, stack);
     return 0;
 }
 
@@ -202,5 +212,26 @@ int recorder_add_sampling(struct recorder *recorder, const struct sampling_event
             sampling->rate_hz, sampling->elapsed_s, sampling->paused_s, sampling->profiler_cpu_s,
             sampling->longest_pause_us, sampling->samples, sampling->retried, sampling->dropped,
             sampling->missed, sampling->pauses, sampling->profiler_peak_rss_bytes);
+    return 0;
+}
+
+int recorder_add_memory(struct recorder *recorder, const struct memory_event *event)
+{
+    AUTO_FREE char *stack = stack_text(recorder, event->frames, event->frame_count);
+    if (!stack)
+        return -ENOMEM;
+    fprintf(recorder->into,
+            "memory\t%" PRIu64 "\t%d\t%d\t%s\t%" PRIu64 "\t%" PRIu64 "\t%.17g\t%s\t%s\n",
+            event->time_ns, (int)event->pid, (int)event->tid, memory_change_name(event->change),
+            event->block, event->size_bytes, event->weight_bytes,
+            event->python ? "python" : "native", stack);
+    return 0;
+}
+
+int recorder_add_memory_loss(struct recorder *recorder, const struct memory_loss_event *loss)
+{
+    fprintf(
+        recorder->into, "loss\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+        loss->records, loss->lost, loss->allocated_bytes, loss->freed_bytes, loss->copied_bytes);
     return 0;
 }

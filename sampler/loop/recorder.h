@@ -18,12 +18,16 @@ void recorder_free(struct recorder *recorder);
 int recorder_add_process(struct recorder *recorder, const struct process_event *process);
 int recorder_add_tick(struct recorder *recorder, const struct tick_event *tick);
 int recorder_add_sampling(struct recorder *recorder, const struct sampling_event *sampling);
+int recorder_add_memory(struct recorder *recorder, const struct memory_event *event);
+int recorder_add_memory_loss(struct recorder *recorder, const struct memory_loss_event *loss);
 
 /* What to do with each event; what is not zero ends the replay. Events live during the call. */
 struct stream_sink {
     int (*process)(struct stream_sink *self, const struct process_event *process);
     int (*tick)(struct stream_sink *self, const struct tick_event *tick);
     int (*sampling)(struct stream_sink *self, const struct sampling_event *sampling);
+    int (*memory)(struct stream_sink *self, const struct memory_event *event);
+    int (*memory_loss)(struct stream_sink *self, const struct memory_loss_event *loss);
 };
 
 /* 0, what a sink returned, -ENOMEM, or -EBADMSG with the line in `why`. */

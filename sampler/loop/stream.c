@@ -138,8 +138,9 @@ static int frame_read(struct stream *stream)
 }
 
 /* "3 2 1" */
-static int stack_read(struct stream *stream, struct sample_event *sample)
+static int stack_read(struct stream *stream, const struct frame_event **ret, size_t *ret_count)
 {
+    size_t count = 0;
     char *at = field_take(stream);
     struct frame_event *frames = arena_take(&stream->scratch, (strlen(at) + 1) * sizeof *frames);
     if (!frames)
@@ -151,10 +152,11 @@ static int stack_read(struct stream *stream, struct sample_event *sample)
             stream->is_bad = true;
             return 0;
         }
-        frames[sample->frame_count++] = stream->frames[number - 1];
+        frames[count++] = stream->frames[number - 1];
         at = end + (*end == ' ');
     }
-    sample->frames = frames;
+    *ret = frames;
+    *ret_count = count;
     return 0;
 }
 
@@ -187,7 +189,7 @@ static int sample_read(struct stream *stream)
     sample->kernel_ns = number_take(stream, 10);
     sample->wait_ns = number_take(stream, 10);
     sample->samples = number_take(stream, 10);
-    return stack_read(stream, sample);
+    return stack_read(stream, &sample->frames, &sample->frame_count);
 }
 
 static int tick_read(struct stream *stream)
@@ -238,6 +240,37 @@ static int sampling_read(struct stream *stream)
     return stream->is_bad ? 0 : stream->sink->sampling(stream->sink, &sampling);
 }
 
+static int memory_read(struct stream *stream)
+{
+    static const char *const domains[] = { "native", "python" };
+    const char *changes[MEMORY_CHANGES];
+    for (int i = 0; i < MEMORY_CHANGES; i++)
+        changes[i] = memory_change_name((enum memory_change)i);
+    struct memory_event event = { .time_ns = number_take(stream, 10) };
+    event.pid = integer_take(stream);
+    event.tid = integer_take(stream);
+    event.change = (enum memory_change)find_word(stream, changes, MEMORY_CHANGES);
+    event.block = number_take(stream, 10);
+    event.size_bytes = number_take(stream, 10);
+    event.weight_bytes = float_take(stream);
+    event.python = find_word(stream, domains, 2);
+    int error = stack_read(stream, &event.frames, &event.frame_count);
+    if (!error && !stream->is_bad)
+        error = stream->sink->memory(stream->sink, &event);
+    arena_empty(&stream->scratch);
+    return error;
+}
+
+static int loss_read(struct stream *stream)
+{
+    struct memory_loss_event loss = { .records = number_take(stream, 10) };
+    loss.lost = number_take(stream, 10);
+    loss.allocated_bytes = number_take(stream, 10);
+    loss.freed_bytes = number_take(stream, 10);
+    loss.copied_bytes = number_take(stream, 10);
+    return stream->is_bad ? 0 : stream->sink->memory_loss(stream->sink, &loss);
+}
+
 static int stream_read(struct stream *stream)
 {
     stream->is_bad |= number_take(stream, 10) != 1; /* the format's version */
@@ -251,6 +284,7 @@ static const struct {
 } rows[] = {
     { "stream", stream_read, false }, { "process", process_read, false },
     { "tick", tick_read, false },     { "sampling", sampling_read, false },
+    { "memory", memory_read, false }, { "loss", loss_read, false },
     { "frame", frame_read, true },    { "sample", sample_read, true },
 };
 

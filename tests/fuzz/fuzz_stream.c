@@ -28,6 +28,16 @@ static int sink_sampling(struct stream_sink *sink, const struct sampling_event *
     return profile_set_sampling(((struct profile_sink *)sink)->profile, sampling);
 }
 
+static int sink_memory(struct stream_sink *sink, const struct memory_event *event)
+{
+    return profile_add_memory(((struct profile_sink *)sink)->profile, event);
+}
+
+static int sink_memory_loss(struct stream_sink *sink, const struct memory_loss_event *loss)
+{
+    return profile_add_memory_loss(((struct profile_sink *)sink)->profile, loss);
+}
+
 static void must(bool condition)
 {
     if (!condition)
@@ -46,7 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!size)
         return 0;
     must(profile_new(&settings, &profile) == 0);
-    struct profile_sink sink = { { sink_process, sink_tick, sink_sampling }, profile };
+    struct profile_sink sink = {
+        { sink_process, sink_tick, sink_sampling, sink_memory, sink_memory_loss }, profile
+    };
     AUTO_FCLOSE FILE *from = fmemopen((void *)(uintptr_t)data, size, "r");
     AUTO_FCLOSE FILE *into = fopen("/dev/null", "w");
     must(from && into);

@@ -60,6 +60,16 @@ static inline int sink_sampling(struct stream_sink *sink, const struct sampling_
     return profile_set_sampling(((struct profile_sink *)sink)->profile, sampling);
 }
 
+static inline int sink_memory(struct stream_sink *sink, const struct memory_event *event)
+{
+    return profile_add_memory(((struct profile_sink *)sink)->profile, event);
+}
+
+static inline int sink_memory_loss(struct stream_sink *sink, const struct memory_loss_event *loss)
+{
+    return profile_add_memory_loss(((struct profile_sink *)sink)->profile, loss);
+}
+
 static const char *const replay_args[] = { "main.py", "--fast", NULL };
 
 /* What a test may change before it replays. */
@@ -84,7 +94,9 @@ static inline struct profile_settings replay_settings(const char *program_path)
 static inline struct profile *replay(const char *name, const struct profile_settings *settings)
 {
     char path[1024];
-    struct profile_sink sink = { { sink_process, sink_tick, sink_sampling }, NULL };
+    struct profile_sink sink = {
+        { sink_process, sink_tick, sink_sampling, sink_memory, sink_memory_loss }, NULL
+    };
     struct failure why = { 0 };
     tests_path(path, sizeof path, name);
     AUTO_FCLOSE FILE *file = fopen(path, "re");

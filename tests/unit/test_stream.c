@@ -34,6 +34,16 @@ static int echo_sampling(struct stream_sink *sink, const struct sampling_event *
     return recorder_add_sampling(((struct echo *)sink)->recorder, sampling);
 }
 
+static int echo_memory(struct stream_sink *sink, const struct memory_event *event)
+{
+    return recorder_add_memory(((struct echo *)sink)->recorder, event);
+}
+
+static int echo_memory_loss(struct stream_sink *sink, const struct memory_loss_event *loss)
+{
+    return recorder_add_memory_loss(((struct echo *)sink)->recorder, loss);
+}
+
 static int echo(const char *text, char **ret, struct failure *why)
 {
     size_t size;
@@ -41,7 +51,8 @@ static int echo(const char *text, char **ret, struct failure *why)
     AUTO_FCLOSE FILE *from = fmemopen((char *)(uintptr_t)text, strlen(text), "re");
     FILE *into = open_memstream(ret, &size);
     assert_int_equal(recorder_new(into, &recorder), 0);
-    struct echo sink = { { echo_process, echo_tick, echo_sampling }, recorder };
+    struct echo sink = { { echo_process, echo_tick, echo_sampling, echo_memory, echo_memory_loss },
+                         recorder };
     int result = stream_replay(from, &sink.sink, why);
     fclose(into);
     return result;

@@ -1,0 +1,52 @@
+/*
+ * The reading end of the shim's ring: makes it, says when to record, and turns what the processes
+ * of the tree wrote into it to events. Nothing in it is believed before it is checked; a producer
+ * that died in the middle of a record holds up the others for RING_PATIENCE_NS at most.
+ */
+#pragma once
+
+#include "sampler/base/error.h"
+#include "sampler/base/event.h"
+
+struct ring_reader;
+
+#define RING_PATIENCE_NS ((uint64_t)200000000)
+
+struct ring_settings {
+    uint64_t slot_count; /* of 256 bytes; a power of two */
+    uint64_t window;     /* mean bytes allocated between two samples */
+    uint64_t copy_window;
+    uint64_t start_ns; /* CLOCK_MONOTONIC when profiling began: 0 of the events */
+};
+
+/* The ring is not armed yet. -EINVAL, -ENOMEM or why there can be no memory file. */
+int ring_reader_new(const struct ring_settings *settings, struct ring_reader **ret,
+                    struct failure *why);
+void ring_reader_free(struct ring_reader *reader);
+
+/* The memory file, sealed against being cut; borrowed. */
+int ring_reader_fd(const struct ring_reader *reader);
+
+/* While it is not armed nobody samples allocations or copies. */
+void ring_reader_arm(struct ring_reader *reader, bool armed);
+
+/* What is not 0 ends the draining. */
+struct ring_sink {
+    int (*memory)(struct ring_sink *self, const struct memory_event *event);
+};
+
+/*
+ * Tells all that was written up to now, in the order of tickets. `now_ns` is CLOCK_MONOTONIC; by it
+ * the patience with unwritten slots is measured. The number of records, what the sink returned, or
+ * -ENOMEM.
+ */
+long ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, struct ring_sink *sink);
+
+/* A process has ended and all that it wrote is drained: its part of the names is forgotten. */
+void ring_reader_forget(struct ring_reader *reader, pid_t pid);
+
+/* What was read and lost since the reader was made. */
+void ring_reader_losses(const struct ring_reader *reader, struct memory_loss_event *ret);
+
+/* Has the process told that it has the shim? */
+bool ring_reader_knows(const struct ring_reader *reader, pid_t pid);
