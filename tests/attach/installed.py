@@ -15,6 +15,7 @@ import tempfile
 
 PATIENCE_S = 60  # a step that takes longer has failed, on any machine
 PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "programs")
+CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 INNER_PROGRAMS = "/mnt"  # where PROGRAMS appears in an interpreter's root folder
 
 
@@ -39,6 +40,12 @@ class Interpreter:
         if path.startswith(PROGRAMS):
             return INNER_PROGRAMS + path[len(PROGRAMS):]
         return "/tmp" + path[len(tempfile.gettempdir()):]
+
+    def with_numpy(self):
+        """What the environment of a program says that is to find what cmake/numpy fetched."""
+        home = "/opt" if self.root else os.path.join(CACHE, "scalene-attach")
+        folder = os.path.join(home, "numpy-" + self.release)
+        return {"PYTHONPATH": folder} if os.path.isdir(self.outer(folder)) else {}
 
     def outer(self, path):
         return (self.root or "") + path

@@ -39,7 +39,7 @@ class Profile:
             words = [*harness.CURRENT.command(), inner, *arguments]
             answer = harness.run_attach(
                 "-q", *options, "-o", output, "--program-path", os.path.dirname(inner), "--",
-                *words, prefix=prefix,
+                *words, prefix=prefix, env=harness.CURRENT.with_numpy(),
             )
             assert answer.returncode == 0, answer.stderr.decode()
             with open(output) as file:
@@ -142,6 +142,14 @@ class Truth(harness.AttachTest):
         (shown,) = [line for line in self.profile.lines.values() if "sha256(BYTES)" in line["line"]]
         self.assertGreater(shown["cpu_native_s"], LEAST_RIGHT * cpu_of(shown))
         self.assertGreater(shown["native_top"][0]["seconds"], 0)
+
+    def test_arrays_are_native(self):
+        if not harness.CURRENT.with_numpy():
+            self.skipTest("no numpy for this CPython")
+        found = [line for line in self.profile.lines.values() if "numpy.s" in line["line"]]
+        self.assertEqual(len(found), 2)
+        for shown in found:
+            self.assertGreater(shown["cpu_native_s"], LEAST_RIGHT * cpu_of(shown))
 
     def test_account(self):
         """All lines and processes together: what the kernel charged."""

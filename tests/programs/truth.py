@@ -143,6 +143,12 @@ def array_sort():
         numpy.sort(array)
 
 
+def array_arithmetic():
+    array = numpy.array(FLOATS * 50)
+    for _ in passes("native"):
+        numpy.sqrt(numpy.add(array, 1, out=array), out=array)
+
+
 def short_calls():
     for _ in passes("cpu"):
         [hash(name) for name in NAMES for _ in range(20)]
@@ -232,7 +238,7 @@ def contest():
 VISITS = [
     while_loop, comprehension, python_calls, compress, digest, search, parse, sort, short_calls,
     file_write, pipe_write, sleep, lock, receive, wait_child, contest,
-] + [array_sort] * bool(numpy)
+] + [array_sort, array_arithmetic] * bool(numpy)
 
 
 def progress():
