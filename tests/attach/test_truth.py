@@ -156,8 +156,11 @@ class Truth(harness.AttachTest):
         said = self.profile.said
         wanted = said["process_s"] + said["children_s"]
         found = cpu_of(self.profile.totals)
-        self.assertAlmostEqual(found, wanted, delta=MOST_MISSING * wanted)
         listed = sum(process["cpu_s"] for process in self.profile.json["processes"])
+        print("account %-5s found %.4f listed %.4f, own %.4f children %.4f" % (
+            harness.CURRENT.release, found, listed, said["process_s"], said["children_s"]),
+            flush=True)
+        self.assertAlmostEqual(found, wanted, delta=MOST_MISSING * wanted)
         self.assertAlmostEqual(listed, wanted, delta=MOST_MISSING * wanted)
         threads = sum(cpu_of(thread) for thread in self.profile.json["threads"])
         self.assertAlmostEqual(threads, found, delta=MOST_MISSING * wanted)
