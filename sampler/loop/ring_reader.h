@@ -30,7 +30,7 @@ int ring_reader_fd(const struct ring_reader *reader);
 /* While it is not armed nobody samples allocations or copies. */
 void ring_reader_arm(struct ring_reader *reader, bool armed);
 
-/* What is not 0 ends the draining. */
+/* 0, or a negative errno, which ends the draining. */
 struct ring_sink {
     int (*memory)(struct ring_sink *self, const struct memory_event *event);
 };
