@@ -20,25 +20,39 @@ function(find_native_archives ret)
   set(${ret} -Wl,--start-group ${archives} -Wl,--end-group PARENT_SCOPE)
 endfunction()
 
-# Some distributions' libunwind.a is not position-independent, and the archives of elfutils 0.192
-# lack a part that they need: all of them is linked to see.
-if(SCALENE_ATTACH_STATIC_LIBRARIES AND NOT SCALENE_ATTACH_SANITIZE)
-  find_native_archives(native_archives)
-  include(CheckCSourceCompiles)
-  set(CMAKE_REQUIRED_LIBRARIES -Wl,--whole-archive ${NATIVE_ARCHIVE_dw} ${NATIVE_ARCHIVE_elf}
-      -Wl,--no-whole-archive ${native_archives})
-  set(CMAKE_REQUIRED_LINK_OPTIONS -no-pie)
-  check_c_source_compiles("
+# Some distributions' libunwind.a is not position-independent, and some archives of elfutils lack a
+# part that they need: all of them is linked to see.
+function(try_native_archives result)
+  file(WRITE ${PROJECT_BINARY_DIR}/native_archives.c "
     #include <elfutils/libdwfl.h>
     #include <libunwind-ptrace.h>
-    int main(void) { return dwfl_begin(0) && unw_create_addr_space(&_UPT_accessors, 0); }"
-    NATIVE_ARCHIVES_LINK)
-  unset(CMAKE_REQUIRED_LIBRARIES)
-  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+    int main(void) { return dwfl_begin(0) && unw_create_addr_space(&_UPT_accessors, 0); }")
+  try_compile(${result} SOURCES ${PROJECT_BINARY_DIR}/native_archives.c ${ARGN}
+    LINK_OPTIONS -no-pie
+    LINK_LIBRARIES -Wl,--whole-archive ${NATIVE_ARCHIVE_dw} ${NATIVE_ARCHIVE_elf}
+                   -Wl,--no-whole-archive ${native_archives})
+endfunction()
+
+set(search_tree ${CMAKE_CURRENT_LIST_DIR}/search_tree.c)
+if(SCALENE_ATTACH_STATIC_LIBRARIES AND NOT SCALENE_ATTACH_SANITIZE)
+  find_native_archives(native_archives)
+  if(native_archives)
+    try_native_archives(NATIVE_ARCHIVES_LINK)
+    if(NOT NATIVE_ARCHIVES_LINK)
+      try_native_archives(NATIVE_ARCHIVES_LINK_WITH_TREE ${search_tree})
+    endif()
+  endif()
 endif()
 
 add_library(native_libraries INTERFACE)
-if(native_archives AND NATIVE_ARCHIVES_LINK)
+if(NATIVE_ARCHIVES_LINK OR NATIVE_ARCHIVES_LINK_WITH_TREE)
+  if(NATIVE_ARCHIVES_LINK_WITH_TREE)
+    add_library(search_tree STATIC ${search_tree})
+    target_link_libraries(search_tree PRIVATE warnings)
+    set(native_archives -Wl,--start-group ${native_archives} $<TARGET_FILE:search_tree>
+        -Wl,--end-group)
+    add_dependencies(native_libraries search_tree)
+  endif()
   target_link_libraries(native_libraries INTERFACE ${native_archives})
   target_link_options(native_libraries INTERFACE -no-pie)
 else()
