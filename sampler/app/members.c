@@ -65,12 +65,18 @@ void members_free(struct members *members)
 
 /* ---- who they are ---- */
 
-static struct member *member_find(struct members *members, pid_t pid)
+static struct member *member_find(const struct members *members, pid_t pid)
 {
     for (size_t i = 0; i < members->count; i++)
         if (members->list[i]->pid == pid && !members->list[i]->ended)
             return members->list[i];
     return NULL;
+}
+
+bool members_is_python(const struct members *members, pid_t pid)
+{
+    const struct member *member = member_find(members, pid);
+    return member && member->was_python;
 }
 
 static int member_add(struct members *members, struct member **ret)

@@ -8,7 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_type { TYPE_FLAG, TYPE_SWITCH, TYPE_PIDS, TYPE_NUMBER, TYPE_TEXT, TYPE_METHOD };
+enum option_type {
+    TYPE_FLAG,
+    TYPE_SWITCH,
+    TYPE_PIDS,
+    TYPE_NUMBER,
+    TYPE_COUNT,
+    TYPE_BYTES,
+    TYPE_TEXT,
+    TYPE_METHOD
+};
 enum option_level { LEVEL_BASIC, LEVEL_ADVANCED };
 
 /* Which verbs take an option. */
@@ -141,6 +150,17 @@ static int number_store(const char *text, double *ret)
     return 0;
 }
 
+static int count_store(const char *text, int64_t least, int64_t *ret)
+{
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || end == text || *end || value < least)
+        return -EINVAL;
+    *ret = value;
+    return 0;
+}
+
 static int method_store(const char *text, unsigned *ret)
 {
     for (unsigned i = 0; i < sizeof method_names / sizeof *method_names; i++) {
@@ -165,6 +185,17 @@ static int value_store(const struct option_row *row, const char *text, struct op
     case TYPE_NUMBER:
         if (number_store(text, member))
             return failure_set(why, -EINVAL, "--%s wants a number that is not negative, not '%s'",
+                               row->name, text);
+        return 0;
+    case TYPE_COUNT:
+        if (count_store(text, 0, member))
+            return failure_set(why, -EINVAL,
+                               "--%s wants a whole number that is not negative, not '%s'",
+                               row->name, text);
+        return 0;
+    case TYPE_BYTES:
+        if (count_store(text, 1, member))
+            return failure_set(why, -EINVAL, "--%s wants a number of bytes, 1 at least, not '%s'",
                                row->name, text);
         return 0;
     case TYPE_METHOD:

@@ -4,6 +4,7 @@
 #include "sampler/base/error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -39,6 +40,8 @@ struct pid_list {
 typedef bool option_FLAG;
 typedef bool option_SWITCH;
 typedef double option_NUMBER;
+typedef int64_t option_COUNT;
+typedef int64_t option_BYTES;
 typedef const char *option_TEXT;
 typedef struct pid_list option_PIDS;
 typedef unsigned option_METHOD; /* bit per enum python_found_by; 0: any */
@@ -52,6 +55,8 @@ struct options {
     const char *record, *replay;
     double duration_s, rate_hz, interval_s, max_overhead, cpu_percent_threshold, profile_interval_s;
     bool nonblocking, native, native_stacks, stacks, subprocesses, profile_all, system_libraries;
+    int64_t allocation_window, malloc_threshold;
+    bool cpu_only, memory, gpu, leak_detector;
     bool virtual_time, on, off, quiet, cli, reduced, json, help, help_advanced, version;
     unsigned find;
 };

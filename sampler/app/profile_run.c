@@ -4,9 +4,10 @@
 #include "output/cli/heartbeat.h"
 #include "output/cli/screen_width.h"
 #include "sampler/app/run_control.h"
+#include "sampler/app/run_memory.h"
 #include "sampler/app/run_output.h"
 #include "sampler/app/run_sampling.h"
-#include "sampler/app/session.h"
+#include "sampler/app/run_targets.h"
 #include "sampler/base/cleanup.h"
 
 #include <poll.h>
@@ -31,16 +32,6 @@ uint64_t clock_ns(clockid_t clock)
 }
 
 /* ---- setting up ---- */
-
-/* Whose code is the program's own: what the command or, attaching, the first target runs. */
-static void program_learn(struct run *run, const char *const *argv, const char *cwd)
-{
-    program_find(argv, cwd, &run->program);
-    run->settings.program = run->program.path;
-    run->settings.entrypoint_dir = *run->program.path ? run->program.folder : "";
-    run->settings.program_path =
-        run->options->program_path ? run->options->program_path : run->program.folder;
-}
 
 static int settings_fill(struct run *run)
 {
@@ -67,7 +58,10 @@ static int settings_fill(struct run *run)
         .start_time_absolute = (double)wall.tv_sec + 1e-9 * (double)wall.tv_nsec,
         .start_time_perf = seconds(run->start_ns),
         .cpu_percent_threshold = options->cpu_percent_threshold,
-        .malloc_threshold = 100,
+        .malloc_threshold = options->malloc_threshold,
+        .memory = run_memory_wanted(options),
+        .leak_detector = options->leak_detector,
+        .allocation_window = (uint64_t)options->allocation_window,
         .cpu_count = (int)sysconf(_SC_NPROCESSORS_ONLN),
         .sources = sources_reader(run->sources),
         .tap = run->recording ? recording_tap(run->recording) : NULL,
@@ -83,100 +77,14 @@ static double rate_wanted(const struct options *options)
     return rate > 0 && rate < FASTEST_HZ ? rate : FASTEST_HZ;
 }
 
-/* `run prog.py args` is `python3 prog.py args`. */
-static int command_build(const struct options *options, char ***ret)
-{
-    size_t count = 0;
-    while (options->words[count])
-        count++;
-    char **command = calloc(count + 2, sizeof *command);
-    if (!command)
-        return -ENOMEM;
-    size_t at = 0;
-    if (options->verb == VERB_RUN)
-        command[at++] = (char *)options->python;
-    for (size_t i = 0; i < count; i++) /* the --- that ends a program's own words is Scalene's */
-        if (options->verb != VERB_RUN || i == 0 || strcmp(options->words[i], "---") != 0)
-            command[at++] = options->words[i];
-    *ret = command;
-    return 0;
-}
+/* ---- going on ---- */
 
-static int command_learn(struct run *run, char ***ret_command, struct failure *why)
+static int process_end(struct run *run, pid_t pid, int status, uint64_t cpu_ns, uint64_t now_ns)
 {
-    char cwd[4096] = "";
-    if (!run->options->words || !run->options->words[0])
-        return failure_set(why, -EINVAL, "there is no program to run");
-    int error = command_build(run->options, ret_command);
-    if (error)
-        return failure_set(why, error, "out of memory");
-    if (!getcwd(cwd, sizeof cwd))
-        cwd[0] = '\0';
-    program_learn(run, (const char *const *)*ret_command, cwd);
-    return 0;
-}
-
-static int launch_program(struct run *run, int *ret_status, struct failure *why)
-{
-    AUTO_FREE char **command = NULL;
-    int error = command_learn(run, &command, why);
-    if (error)
-        return error;
-    error = launch_start(command, NULL, &run->signals, &run->launch, why);
-    if (error) {
-        *ret_status = launch_failed_status(error);
-        return error;
-    }
-    error = run_control_open(run, launch_pid(run->launch), why);
-    return error ? error : family_watch_add(run->family, launch_pid(run->launch));
-}
-
-static void target_learn(struct run *run, pid_t pid)
-{
-    char cwd[4096] = "", link[64], words[4096];
-    const char *argv[WORD_LIST_MAX + 1] = { NULL };
-    snprintf(link, sizeof link, "/proc/%d/cwd", pid);
-    ssize_t length = readlink(link, cwd, sizeof cwd - 1);
-    cwd[length > 0 ? length : 0] = '\0';
-    process_read_arguments(pid, words, sizeof words, argv, WORD_LIST_MAX);
-    program_learn(run, argv, cwd);
-}
-
-static bool was_named_before(const struct pid_list *pids, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (pids->items[i] == pids->items[index])
-            return true;
-    return false;
-}
-
-static int attach_target(struct run *run, pid_t pid, struct failure *why)
-{
-    int error = session_probe(pid, run->options->subprocesses, why);
-    if (error)
-        return error;
-    error = run_control_open(run, pid, why);
-    if (error)
-        return error;
-    error = family_watch_add(run->family, pid);
-    if (error)
-        return failure_set(why, error, "process %d ended before it could be watched", pid);
-    return 0;
-}
-
-static int attach_targets(struct run *run, struct failure *why)
-{
-    const struct pid_list *pids = &run->options->pids;
-    int error = 0;
-    for (size_t i = 0; i < pids->count && !error; i++)
-        if (!was_named_before(pids, i))
-            error = attach_target(run, pids->items[i], why);
-    if (!error)
-        target_learn(run, pids->items[0]);
+    int error = run_memory_end(run, pid);
+    members_end(run->members, pid, status, cpu_ns, now_ns);
     return error;
 }
-
-/* ---- going on ---- */
 
 static int family_follow(struct run *run, uint64_t now_ns)
 {
@@ -188,7 +96,7 @@ static int family_follow(struct run *run, uint64_t now_ns)
         bool born = event.forked || (run->launch && event.pid == launch_pid(run->launch));
         run->ended_count += event.change == FAMILY_ENDED;
         if (event.change == FAMILY_ENDED)
-            members_end(run->members, event.pid, event.exit_status, event.cpu_ns, now_ns);
+            error = process_end(run, event.pid, event.exit_status, event.cpu_ns, now_ns);
         else if (event.change == FAMILY_EXECED)
             error = members_exec(run->members, event.pid, event.cpu_ns, now_ns, run->profile);
         else
@@ -218,8 +126,7 @@ static void end_check(struct run *run, uint64_t now_ns)
         run->family_calls = true;
         family_follow(run, now_ns); /* as long as it can be asked what its children used */
         run->program_ended = launch_reap(run->launch, &run->end) > 0;
-        members_end(run->members, launch_pid(run->launch), run->end.exit_status, run->end.cpu_ns,
-                    now_ns);
+        process_end(run, launch_pid(run->launch), run->end.exit_status, run->end.cpu_ns, now_ns);
     }
     run->finished = run->finished || run->program_ended || family_watch_count(run->family) == 0 ||
                     now_ns >= run->end_ns;
@@ -257,6 +164,7 @@ static uint64_t next_ns(const struct run *run)
 {
     uint64_t until_ns = earlier(run_sample_deadline_ns(run), family_watch_deadline_ns(run->family));
     until_ns = earlier(until_ns, earlier(run->end_ns, run->save_ns));
+    until_ns = earlier(until_ns, run_memory_deadline_ns(run));
     return run->shows_heartbeat ? earlier(until_ns, run->heartbeat_ns) : until_ns;
 }
 
@@ -317,6 +225,8 @@ static int loop(struct run *run, struct failure *why)
         signals_follow(run);
         if (!error)
             error = run_sample_due(run, now_ns);
+        if (!error)
+            error = run_memory_follow(run, now_ns);
         if (!error && run->control_calls)
             error = run_control_follow(run);
         if (error)
@@ -335,6 +245,7 @@ static int loop(struct run *run, struct failure *why)
 
 static void run_done(struct run *run)
 {
+    run_memory_close(run);
     if (run->launch)
         launch_close(run->launch);
     profile_free(run->profile);
@@ -364,6 +275,10 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
         .native = options->native_stacks && !options->nonblocking,
         .nonblocking = options->nonblocking,
     };
+    if (options->verb == VERB_ATTACH && options->memory)
+        return failure_set(why, -ENOTSUP,
+                           "the memory of a process that runs already cannot be profiled yet: "
+                           "start it with scalene-attach --memory -- COMMAND");
     int error = options->record ? recording_open(options->record, &run->recording, why) : 0;
     if (error)
         return error;
@@ -374,8 +289,7 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
     if (error)
         return error;
     output_check(run);
-    error = options->verb == VERB_ATTACH ? attach_targets(run, why)
-                                         : launch_program(run, ret_status, why);
+    error = options->verb == VERB_ATTACH ? run_attach(run, why) : run_launch(run, ret_status, why);
     if (error)
         return error;
     error = profile_new(&run->settings, &run->profile);
@@ -427,14 +341,14 @@ static int run_whole(struct run *run, int *ret_status, struct failure *why)
 
 static void process_learn(void *context, const struct process_event *process)
 {
-    program_learn(context, process->argv, process->cwd ? process->cwd : "");
+    run_learn_program(context, process->argv, process->cwd ? process->cwd : "");
 }
 
 static int replay_learn(struct run *run, struct failure *why)
 {
     AUTO_FREE char **command = NULL;
     if (run->options->verb != VERB_ATTACH)
-        return command_learn(run, &command, why);
+        return run_learn_command(run, &command, why);
     return recording_find_process(run->options->replay, run->options->pids.items[0], process_learn,
                                   run, why);
 }

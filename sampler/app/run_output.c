@@ -6,6 +6,7 @@
 #include "output/cli/screen_width.h"
 #include "output/cli/style.h"
 #include "output/json/profile_json.h"
+#include "sampler/app/run_memory.h"
 #include "sampler/app/view.h"
 #include "sampler/base/cleanup.h"
 
@@ -14,8 +15,6 @@
 #include <time.h>
 
 DEFINE_CLEANUP(struct report *, report_free)
-
-enum { MALLOC_THRESHOLD = 100 };
 
 void run_look(struct run *run, uint64_t now_ns, struct sampling_event *ret)
 {
@@ -64,7 +63,7 @@ static int text_make(const struct run *run, const struct report *report, char **
     const struct table_settings table = {
         .width = screen_width(stderr),
         .cpu_percent_threshold = run->options->cpu_percent_threshold,
-        .malloc_threshold = MALLOC_THRESHOLD,
+        .malloc_threshold = run->options->malloc_threshold,
     };
     int error = wants_table(run->options) ? profile_table_write(into, report, &table)
                                           : profile_json_write(report, into);
@@ -97,7 +96,7 @@ static int table_print(const struct run *run, const struct report *report)
         .coloured = style_wanted(out),
         .reduced = true,
         .cpu_percent_threshold = run->options->cpu_percent_threshold,
-        .malloc_threshold = MALLOC_THRESHOLD,
+        .malloc_threshold = run->options->malloc_threshold,
     };
     int error = profile_table_write(out, report, &settings);
     fflush(out);
@@ -157,6 +156,11 @@ static int cut_note(struct run *run)
                               : 0;
 }
 
+static int gpu_note(struct run *run)
+{
+    return run->options->gpu ? profile_add_note(run->profile, "GPUs are not looked at yet") : 0;
+}
+
 static int rest_note(struct run *run, bool last)
 {
     if (last && !run->was_on)
@@ -175,11 +179,15 @@ int run_write(struct run *run, bool last, char *ret_path, struct failure *why)
     int error = members_tell(run->members, now_ns, last || run->is_off, run->profile);
     run_look(run, now_ns, &sampling);
     if (!error)
+        error = run_memory_tell(run, last);
+    if (!error)
         error = profile_set_sampling(run->profile, &sampling);
     if (!error)
         error = rest_note(run, last);
     if (!error)
         error = cut_note(run);
+    if (!error)
+        error = gpu_note(run);
     if (error)
         return failure_set(why, error, "out of memory");
     return run_write_told(run, last, ret_path, why);

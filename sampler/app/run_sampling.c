@@ -1,5 +1,7 @@
 #include "sampler/app/run_sampling.h"
 
+#include "sampler/app/run_memory.h"
+
 #include <time.h>
 
 /* While nothing is sampled, processes may begin and end by the thousands still. */
@@ -30,6 +32,8 @@ int run_switch(struct run *run, bool on)
     int error = on ? 0 : run_tick(run);
     if (!error)
         error = members_settle(run);
+    if (!error)
+        error = run_memory_switch(run, on);
     profile_mute(run->profile, !on);
     run->is_off = !on;
     run->ended_count = 0;

@@ -30,6 +30,7 @@ struct run {
     struct profile *profile;
     struct recording *recording; /* NULL: nobody wants one */
     struct members *members;
+    struct run_memory *memory; /* NULL: nobody wants to know */
     struct family_watch *family;
     struct signals signals;
     struct launch *launch;

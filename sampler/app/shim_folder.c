@@ -142,13 +142,13 @@ static void stale_sweep(void)
 
 /* ---- ours ---- */
 
-void shim_folder_close(struct shim_folder *folder, bool used)
+void shim_folder_close(struct shim_folder *folder, bool may_be_used)
 {
     if (!folder)
         return;
     if (folder->fd >= 0) {
         unlinkat(folder->fd, RING, 0);
-        if (!used)
+        if (!may_be_used || !is_used(folder->path))
             folder_remove(folder->fd, folder->path);
         close(folder->fd);
     }

@@ -23,5 +23,5 @@ int shim_folder_open(const char *library, int ring_fd, struct shim_folder **ret,
 /* The path for LD_PRELOAD. */
 const char *shim_folder_library(const struct shim_folder *folder);
 
-/* Nobody finds the ring any more. The library stays for those that may load it yet. */
-void shim_folder_close(struct shim_folder *folder, bool is_used);
+/* Nobody finds the ring any more. The library stays for those that may load it yet, if any may. */
+void shim_folder_close(struct shim_folder *folder, bool may_be_used);

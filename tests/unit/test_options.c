@@ -95,6 +95,22 @@ static void test_words_that_are_not_ours(void **state)
     assert_string_equal(view.words[0], "p.json");
 }
 
+static void test_memory(void **state)
+{
+    (void)state;
+    struct options usual = parse_fine("-- ls");
+    assert_true(usual.leak_detector && !usual.memory && !usual.cpu_only && !usual.gpu);
+    assert_int_equal(usual.allocation_window, 524287);
+    assert_int_equal(usual.malloc_threshold, 100);
+    struct options told = parse_fine("--memory --no-memory-leak-detector --malloc-threshold 0 "
+                                     "--allocation-sampling-window=32768 run a.py");
+    assert_true(told.memory && !told.leak_detector);
+    assert_int_equal(told.allocation_window, 32768);
+    assert_int_equal(told.malloc_threshold, 0);
+    assert_true(parse_fine("--cpu-only --pid 7").cpu_only);
+    assert_true(parse_fine("--gpu run a.py").gpu);
+}
+
 /* A verb of its own, or an option of a run: the same words, told apart by where they stand. */
 static void test_steering(void **state)
 {
@@ -149,6 +165,12 @@ static void test_errors(void **state)
         { "--pid 1 --json", "--json", "profiling" },
         { "--pid 1 --rate fast", "--rate", "'fast'" },
         { "--pid 1 --duration -3", "--duration", "'-3'" },
+        { "--allocation-sampling-window 0 -- ls", "--allocation-sampling-window", "'0'" },
+        { "--allocation-sampling-window 4k -- ls", "bytes", "'4k'" },
+        { "--allocation-sampling-window 99999999999999999999 -- ls", "bytes", "'999" },
+        { "--malloc-threshold -1 -- ls", "--malloc-threshold", "'-1'" },
+        { "--malloc-threshold 1.5 -- ls", "whole", "'1.5'" },
+        { "--no-memory -- ls", "'--no-memory'", "nearest" },
         { "--pid 1 runn", "'runn'", "run" },
         { "--pid 1 stpo", "'stpo'", "stop" },
         { "stop --pid 1 now", "'now'", "too many" },
@@ -190,6 +212,8 @@ static void test_help_lists_every_option(void **state)
 #define PREFIX_FLAG "--"
 #define PREFIX_PIDS "--"
 #define PREFIX_NUMBER "--"
+#define PREFIX_COUNT "--"
+#define PREFIX_BYTES "--"
 #define PREFIX_TEXT "--"
 #define PREFIX_METHOD "--"
 #define PREFIX_SWITCH "--[no-]"
@@ -213,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_every_spelling_of_a_pid),
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_words_that_are_not_ours),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_steering),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_help_lists_every_option),
