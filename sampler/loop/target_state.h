@@ -47,6 +47,8 @@ struct target {
     uint64_t unseen_ns; /* when threads without Python were asked last */
     struct sample_event *samples;
     size_t sample_count, sample_room;
+    uint64_t excess_ns; /* told of too much: what one that ended was thought to have done was
+                           another's, who has yet to tell of it */
     uint64_t last_ns, rss_ns;
     uint64_t names_ns, names_gap_ns; /* when threads are asked for their names again */
     uint64_t cpu_ns;                 /* of the whole process, when the last tick began */

@@ -225,11 +225,14 @@ static struct charge account_charge(struct target *target, struct account *accou
     } else if (account->born && counts) {
         charge.ran_ns = wait->run_ns - unseen_take(target->unseen, account->tid);
     }
+    uint64_t told_ns = charge.ran_ns < target->excess_ns ? charge.ran_ns : target->excess_ns;
+    charge.ran_ns -= told_ns;
+    target->excess_ns -= told_ns;
     account->pending_ns += charge.ran_ns;
     account->pending_queued_ns += charge.queued_ns;
     if (account->known && counts)
-        account->pending_off_ns +=
-            (int64_t)(charge.wall_ns - charge.ran_ns - charge.queued_ns - account->paused_ns);
+        account->pending_off_ns += (int64_t)(charge.wall_ns - charge.ran_ns - told_ns -
+                                             charge.queued_ns - account->paused_ns);
     account->known = true;
     account->run_ns = wait->run_ns;
     account->queued_ns = wait->queued_ns;

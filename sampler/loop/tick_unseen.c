@@ -112,6 +112,7 @@ int target_tell_unseen(struct target *target, uint64_t now_ns)
     if (target->young && rest_find(target) >= UNSEEN_LEAST_NS)
         young_tell(target);
     if (due) {
+        target->excess_ns = unseen_excess(target->unseen);
         target->unseen_ns = now_ns;
         target->told_idle_ns = 0;
     }

@@ -37,7 +37,8 @@ void unseen_account(struct unseen *unseen, uint64_t ran_ns)
     unseen->told_ns += ran_ns;
 }
 
-uint64_t unseen_rest(struct unseen *unseen)
+/* What the process used beyond what was told of, in its time with us; 0 when it is gone. */
+static int64_t balance_read(struct unseen *unseen)
 {
     uint64_t cpu_ns;
     if (cpu_clock_read(unseen->process->pid, &cpu_ns) < 0)
@@ -45,8 +46,19 @@ uint64_t unseen_rest(struct unseen *unseen)
     if (!unseen->began)
         unseen->base_ns = cpu_ns - unseen->told_ns;
     unseen->began = true;
-    uint64_t told_ns = unseen->base_ns + unseen->told_ns;
-    return cpu_ns > told_ns ? cpu_ns - told_ns : 0;
+    return (int64_t)(cpu_ns - unseen->base_ns - unseen->told_ns);
+}
+
+uint64_t unseen_rest(struct unseen *unseen)
+{
+    int64_t balance_ns = balance_read(unseen);
+    return balance_ns > 0 ? (uint64_t)balance_ns : 0;
+}
+
+uint64_t unseen_excess(struct unseen *unseen)
+{
+    int64_t balance_ns = balance_read(unseen);
+    return balance_ns < 0 ? (uint64_t)-balance_ns : 0;
 }
 
 static struct unseen_thread *thread_find(struct unseen *unseen, pid_t tid)

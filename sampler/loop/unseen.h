@@ -21,6 +21,9 @@ uint64_t unseen_take(struct unseen *unseen, pid_t tid);
 /* What nobody has been told of yet, since the first call. 0 when the process is gone. */
 uint64_t unseen_rest(struct unseen *unseen);
 
+/* What was told of beyond that: a guess was too high. */
+uint64_t unseen_excess(struct unseen *unseen);
+
 struct unseen_thread {
     pid_t tid;
     uint64_t run_ns; /* the kernel's, at the last look */
