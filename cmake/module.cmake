@@ -20,8 +20,10 @@ endfunction()
 
 # A wheel wants programs elsewhere.
 set(program_folder bin)
+set(preload_folder lib/scalene-attach)
 if(DEFINED SKBUILD_SCRIPTS_DIR)
   set(program_folder ${SKBUILD_SCRIPTS_DIR})
+  set(preload_folder ${SKBUILD_DATA_DIR}/lib/scalene-attach)
 endif()
 
 # A module like any other, which tests can link, and the main.c on top of it.
@@ -33,4 +35,25 @@ function(add_program name folder)
   target_link_libraries(${name} PRIVATE ${module} warnings sanitizers)
   target_compile_definitions(${name} PRIVATE SCALENE_ATTACH_VERSION="${PROJECT_VERSION}")
   install(TARGETS ${name} RUNTIME DESTINATION ${program_folder})
+endfunction()
+
+# The library that the profiler brings into other processes: libc alone, nothing seen of it but what
+# it stands in front of, and never with a sanitizer's runtime, which those processes have not.
+function(add_preload name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+  add_library(${name} SHARED ${sources})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE -O2 -fvisibility=hidden -fno-builtin)
+  target_link_options(${name} PRIVATE LINKER:-z,now LINKER:--no-undefined LINKER:-Bsymbolic)
+  target_link_libraries(${name} PRIVATE warnings)
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  install(TARGETS ${name} LIBRARY DESTINATION ${preload_folder})
+endfunction()
+
+# The parts of it that hook nothing, for tests to link.
+function(add_preload_parts name folder)
+  list(TRANSFORM ARGN PREPEND ${folder}/ OUTPUT_VARIABLE sources)
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE warnings sanitizers)
 endfunction()

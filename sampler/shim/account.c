@@ -1,0 +1,215 @@
+#define _GNU_SOURCE 1 /* syscall */
+
+#include "sampler/shim/account.h"
+
+#include "sampler/shim/python_hooks.h"
+#include "sampler/shim/records.h"
+#include "sampler/shim/sampling.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NEVER (INT64_MAX / 2)
+
+/* While CPython starts, it may set its allocators again: that is looked after every so many bytes.
+ */
+enum { STEP_AT_START = 4096 };
+
+__thread struct shim_thread shim_thread;
+
+static _Atomic uint64_t block_numbers;
+
+struct stay stay_begin(void)
+{
+    struct stay stay = { errno, shim_thread.inside };
+    shim_thread.inside = true;
+    return stay;
+}
+
+void stay_end(struct stay stay)
+{
+    shim_thread.inside = stay.inside;
+    errno = stay.error;
+}
+
+/* ---- when the next sample is due ---- */
+
+static int64_t distance_draw(uint64_t window)
+{
+    if (!recorder.ring.head || !window)
+        return NEVER;
+    return sampling_distance(&shim_thread.random, window);
+}
+
+static void distance_set(int64_t *countdown, int64_t *beyond, int64_t distance)
+{
+    *countdown = distance;
+    if (distance > STEP_AT_START && python_hooks_unsettled())
+        *countdown = STEP_AT_START;
+    *beyond = distance - *countdown;
+}
+
+static void thread_seed(struct shim_thread *thread)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    thread->random = ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uintptr_t)thread ^
+                      (uint64_t)syscall(SYS_gettid) << 40) |
+                     1;
+    for (int i = 0; i < 8; i++)
+        random_next(&thread->random);
+    thread->beyond = distance_draw(recorder.ring.window);
+    thread->copy_beyond = distance_draw(recorder.ring.copy_window);
+    thread->seeded = true;
+}
+
+/* The countdown is below zero. Is the distance over, too? Then another one begins. */
+static bool sample_is_due(int64_t *countdown, int64_t *beyond, uint64_t window)
+{
+    if (!atomic_load_explicit(&recorder.began, memory_order_acquire)) {
+        *countdown = 0;
+        return false;
+    }
+    if (!shim_thread.seeded)
+        thread_seed(&shim_thread);
+    int64_t left = *countdown + *beyond;
+    distance_set(countdown, beyond, left < 0 ? distance_draw(window) : left);
+    return left < 0 && recorder_listens();
+}
+
+static bool allocation_is_due(void)
+{
+    python_hooks_look();
+    return sample_is_due(&shim_thread.countdown, &shim_thread.beyond, recorder.ring.window);
+}
+
+/* ---- blocks ---- */
+
+static void growth_told(struct block *block, size_t growth, enum allocation_domain domain)
+{
+    uint64_t weight = sampling_weight(growth, recorder.ring.window);
+    uint64_t number = block->number;
+    if (!number)
+        number = atomic_fetch_add_explicit(&block_numbers, 1, memory_order_relaxed) + 1;
+    if (!record_allocated(number, growth, domain)) {
+        block->lost += weight;
+        return;
+    }
+    block->number = number;
+    block->told += growth;
+    block->weight += weight;
+}
+
+bool growth_sample(struct block *block, size_t growth, enum allocation_domain domain)
+{
+    if (!countdown_passes(growth) || !allocation_is_due())
+        return false;
+    growth_told(block, growth, domain);
+    return true;
+}
+
+/*
+ * What was told shrinks in proportion. Of each sampled part of the block that is a part of the same
+ * size, so that expectation stays: which bytes of the block were sampled is not kept.
+ */
+void block_shrink(struct block *block, uint64_t size)
+{
+    double share = (double)size / (double)block->size;
+    uint64_t weight = block->weight;
+    block->size = size;
+    block->told = (uint64_t)((double)block->told * share + 0.5);
+    block->weight = (uint64_t)((double)block->weight * share + 0.5);
+    if (recorder_listens())
+        record_resized(block, weight - block->weight);
+}
+
+void block_end(const struct block *block)
+{
+    if (recorder_listens())
+        record_freed(block);
+}
+
+/* Another block at the same address has ended unheard: by a way that no hook sees. */
+static void block_keep(const void *address, const struct block *block)
+{
+    struct block stale;
+    if (blocks_may_have(address) && blocks_take(address, &stale))
+        block_end(&stale);
+    if (!blocks_add(address, block))
+        block_end(block);
+}
+
+/* An unsampled block, new or not, has grown to `size`, and the countdown is over. */
+static void account_growth(const void *address, size_t size, size_t growth,
+                           enum allocation_domain domain)
+{
+    struct stay stay = stay_begin();
+    if (allocation_is_due()) {
+        struct block block = { .size = size };
+        growth_told(&block, growth, domain);
+        block_keep(address, &block);
+    }
+    stay_end(stay);
+}
+
+void account_sample(const void *address, size_t size, enum allocation_domain domain)
+{
+    account_growth(address, size, size, domain);
+}
+
+void account_ended(const struct block *block)
+{
+    struct stay stay = stay_begin();
+    block_end(block);
+    stay_end(stay);
+}
+
+void account_free(const void *address)
+{
+    struct block block;
+    if (blocks_take(address, &block))
+        account_ended(&block);
+}
+
+void resizing_begin(struct resizing *resizing, const void *old)
+{
+    resizing->sampled = old && UNLIKELY(blocks_may_have(old)) && blocks_take(old, &resizing->block);
+}
+
+void resizing_end(struct resizing *resizing, const void *old, const void *new, size_t size,
+                  size_t growth, enum allocation_domain domain)
+{
+    struct block *block = &resizing->block;
+    if (!resizing->sampled) {
+        if (new &&countdown_passes(growth))
+            account_growth(new, size, growth, domain);
+        return;
+    }
+    struct stay stay = stay_begin();
+    if (new &&size > block->size) {
+        growth_sample(block, size - block->size, domain);
+        block->size = size;
+    } else if (new &&size < block->size) {
+        block_shrink(block, size);
+    }
+    block_keep(new ? new : old, block);
+    stay_end(stay);
+}
+
+/* ---- copies ---- */
+
+void account_copy(size_t size)
+{
+    if (shim_thread.inside) {
+        if (shim_thread.watch && size > shim_thread.watch->copied)
+            shim_thread.watch->copied = size;
+        return;
+    }
+    struct stay stay = stay_begin();
+    if (sample_is_due(&shim_thread.copy_countdown, &shim_thread.copy_beyond,
+                      recorder.ring.copy_window))
+        record_copied(sampling_weight(size, recorder.ring.copy_window));
+    stay_end(stay);
+}

@@ -1,0 +1,206 @@
+#define _GNU_SOURCE 1 /* syscall */
+
+#include "sampler/shim/codes.h"
+
+#include "sampler/shim/field.h"
+#include "sampler/shim/space.h"
+
+#include <stdatomic.h>
+
+enum {
+    CHAINS = 1 << 12,
+    CODES = 1 << 17,
+    TEXT_MAX = 4096, /* of a name or a path */
+};
+
+struct code {
+    const void *address, *name, *file, *table;
+    int32_t first_line;
+    uint32_t next;         /* of its chain; 0: the last */
+    _Atomic uint32_t told; /* in which telling */
+};
+
+static _Atomic uint32_t chains[CHAINS]; /* ids, newest first; only ever added to */
+static _Atomic(struct code *) codes;    /* by id */
+static _Atomic uint32_t code_count = 1; /* the next id */
+static _Atomic uint32_t telling = 1;
+
+/* ---- text ---- */
+
+static size_t character_encode(uint32_t c, char *into)
+{
+    if (c == 0)
+        c = 0x2400; /* as everywhere else in this house: a text has no NUL */
+    else if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        c = 0xfffd;
+    if (c < 0x80) {
+        into[0] = (char)c;
+        return 1;
+    }
+    size_t tail = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+    into[0] = (char)(lead[tail] | c >> 6 * tail);
+    for (size_t i = 1; i <= tail; i++)
+        into[i] = (char)(0x80 | (c >> 6 * (tail - i) & 0x3f));
+    return tail + 1;
+}
+
+static uint32_t character_at(const uint8_t *data, size_t index, unsigned width)
+{
+    if (width == 1)
+        return data[index];
+    return width == 2 ? field_u16(data + 2 * index) : field_u32(data + 4 * index);
+}
+
+struct text_buffer {
+    char *at;
+    size_t left;
+};
+
+static void text_read(const struct ring_python *layout, const uint8_t *object,
+                      struct text_buffer *buffer, const char **ret, size_t *ret_size)
+{
+    *ret = "";
+    *ret_size = 0;
+    if (!object)
+        return;
+    uint64_t length = field_u64(object + layout->unicode_length);
+    uint32_t state = field_u32(object + layout->unicode_state);
+    unsigned width = state >> layout->unicode_kind_shift & 7;
+    bool compact = state >> layout->unicode_compact_shift & 1;
+    bool ascii = state >> layout->unicode_ascii_shift & 1;
+    const uint8_t *data =
+        object + (ascii ? layout->unicode_ascii_data : layout->unicode_compact_data);
+    if (!compact)
+        data = field_pointer(object + layout->unicode_any);
+    if ((width != 1 && width != 2 && width != 4) || !data)
+        return;
+    if (ascii) {
+        *ret = (const char *)data;
+        *ret_size = length < TEXT_MAX ? (size_t)length : TEXT_MAX;
+        return;
+    }
+    char *end = buffer->at;
+    for (size_t i = 0; i < length && buffer->left >= 4; i++) {
+        size_t size = character_encode(character_at(data, i, width), end);
+        end += size;
+        buffer->left -= size;
+    }
+    *ret = buffer->at;
+    *ret_size = (size_t)(end - buffer->at);
+    buffer->at = end;
+}
+
+static const void *code_name(const struct ring_python *layout, const uint8_t *code)
+{
+    uint32_t at = layout->code_qualname != RING_ABSENT ? layout->code_qualname : layout->code_name;
+    return field_pointer(code + at);
+}
+
+void code_text_read(const struct ring_python *layout, const void *code, char *buffer, size_t size,
+                    struct code_text *ret)
+{
+    const uint8_t *bytes = code;
+    struct text_buffer name = { buffer, size / 2 }, file = { buffer + size / 2, size / 2 };
+    *ret = (struct code_text){ .first_line = (int32_t)field_u32(bytes + layout->code_firstlineno) };
+    text_read(layout, code_name(layout, bytes), &name, &ret->name, &ret->name_size);
+    text_read(layout, field_pointer(bytes + layout->code_filename), &file, &ret->file,
+              &ret->file_size);
+    const uint8_t *table = field_pointer(bytes + layout->code_line_table);
+    if (!table)
+        return;
+    ret->table = table + layout->bytes_data;
+    ret->table_size = (size_t)field_u64(table + layout->bytes_length);
+}
+
+/* ---- ids ---- */
+
+static void code_read(const struct ring_python *layout, const uint8_t *address, struct code *ret)
+{
+    *ret = (struct code){
+        .address = address,
+        .name = field_pointer(address + layout->code_name),
+        .file = field_pointer(address + layout->code_filename),
+        .table = field_pointer(address + layout->code_line_table),
+        .first_line = (int32_t)field_u32(address + layout->code_firstlineno),
+    };
+}
+
+static bool code_equal(const struct code *a, const struct code *b)
+{
+    return a->address == b->address && a->name == b->name && a->file == b->file &&
+           a->table == b->table && a->first_line == b->first_line;
+}
+
+/* CPython: Python/specialize.c, 3.12+: its name is its file, and it has no lines. */
+static bool code_is_internal(const struct ring_python *layout, const struct code *code)
+{
+    return code->name == code->file && code->table &&
+           field_u64((const uint8_t *)code->table + layout->bytes_length) <= 1;
+}
+
+static struct code *codes_open(void)
+{
+    struct code *found = atomic_load_explicit(&codes, memory_order_acquire);
+    if (found)
+        return found;
+    struct code *mapped = space_reserve(CODES * sizeof *mapped);
+    if (!mapped)
+        return NULL;
+    if (atomic_compare_exchange_strong(&codes, &found, mapped))
+        return mapped;
+    space_return(mapped, CODES * sizeof *mapped);
+    return found;
+}
+
+/* Two threads that meet the same code at once may give it two ids: both are told. */
+static uint32_t code_add(struct code *all, _Atomic uint32_t *chain, const struct code *code)
+{
+    if (atomic_load_explicit(&code_count, memory_order_relaxed) >= CODES)
+        return 0;
+    uint32_t id = atomic_fetch_add_explicit(&code_count, 1, memory_order_relaxed);
+    if (id >= CODES)
+        return 0;
+    struct code *added = &all[id];
+    *added = *code;
+    uint32_t first = atomic_load_explicit(chain, memory_order_relaxed);
+    do
+        added->next = first;
+    while (!atomic_compare_exchange_weak_explicit(chain, &first, id, memory_order_release,
+                                                  memory_order_relaxed));
+    return id;
+}
+
+uint32_t code_identify(const struct ring_python *layout, const void *address)
+{
+    struct code code, *all = codes_open();
+    if (!all)
+        return 0;
+    code_read(layout, address, &code);
+    uint64_t mixed = (uint64_t)((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15u;
+    _Atomic uint32_t *chain = &chains[(mixed >> 40) & (CHAINS - 1)];
+    uint32_t id = atomic_load_explicit(chain, memory_order_acquire);
+    for (; id; id = all[id].next)
+        if (code_equal(&all[id], &code))
+            return id;
+    return code_is_internal(layout, &code) ? CODE_INTERNAL : code_add(all, chain, &code);
+}
+
+bool code_is_told(uint32_t id)
+{
+    const struct code *all = atomic_load_explicit(&codes, memory_order_acquire);
+    return atomic_load_explicit(&all[id].told, memory_order_relaxed) ==
+           atomic_load_explicit(&telling, memory_order_relaxed);
+}
+
+void code_set_told(uint32_t id)
+{
+    struct code *all = atomic_load_explicit(&codes, memory_order_acquire);
+    atomic_store_explicit(&all[id].told, atomic_load_explicit(&telling, memory_order_relaxed),
+                          memory_order_relaxed);
+}
+
+void codes_untell(void)
+{
+    atomic_fetch_add(&telling, 1);
+}

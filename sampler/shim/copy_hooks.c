@@ -1,0 +1,97 @@
+/*
+ * memcpy and its family: a subtraction, then the next function. Must not be compiled into calls of
+ * itself, and works before the next functions are known.
+ */
+#define _GNU_SOURCE 1 /* mempcpy */
+
+#include "sampler/shim/hooks.h"
+
+#include "sampler/shim/account.h"
+
+#include <string.h>
+
+/* volatile: a compiler knows what such a loop does, and would call memmove. */
+static void *move_early(void *to, const void *from, size_t size)
+{
+    volatile unsigned char *into = to;
+    const volatile unsigned char *out = from;
+    if (into < out) {
+        for (size_t i = 0; i < size; i++)
+            into[i] = out[i];
+    } else {
+        while (size--)
+            into[size] = out[size];
+    }
+    return to;
+}
+
+/* Old programs were linked against a memcpy that may overlap: ours is memmove, as libc's is. */
+static inline void *move(void *to, const void *from, size_t size)
+{
+    account_copied(size);
+    if (UNLIKELY(!next.memmove))
+        return move_early(to, from, size);
+    return next.memmove(to, from, size);
+}
+
+HOOK_EXPORTED void *memcpy(void *to, const void *from, size_t size)
+{
+    return move(to, from, size);
+}
+
+HOOK_EXPORTED void *memmove(void *to, const void *from, size_t size)
+{
+    return move(to, from, size);
+}
+
+HOOK_EXPORTED void *mempcpy(void *to, const void *from, size_t size)
+{
+    return (char *)move(to, from, size) + size;
+}
+
+static size_t length_of(const char *text, size_t limit)
+{
+    size_t length = 0;
+    while (length < limit && ((const volatile char *)text)[length])
+        length++;
+    return length;
+}
+
+HOOK_EXPORTED char *stpcpy(char *to, const char *from)
+{
+    if (UNLIKELY(!next.stpcpy)) {
+        size_t length = length_of(from, SIZE_MAX);
+        move_early(to, from, length + 1);
+        return to + length;
+    }
+    char *end = next.stpcpy(to, from);
+    account_copied((size_t)(end - to) + 1);
+    return end;
+}
+
+HOOK_EXPORTED char *strcpy(char *to, const char *from)
+{
+    stpcpy(to, from);
+    return to;
+}
+
+/* What is filled up with NULs behind the text is written, not copied. */
+HOOK_EXPORTED char *stpncpy(char *to, const char *from, size_t size)
+{
+    if (UNLIKELY(!next.stpncpy)) {
+        size_t length = length_of(from, size);
+        move_early(to, from, length);
+        for (size_t i = length; i < size; i++)
+            ((volatile char *)to)[i] = 0;
+        return to + length;
+    }
+    char *end = next.stpncpy(to, from, size);
+    account_copied((size_t)(end - to));
+    return end;
+}
+
+HOOK_EXPORTED char *strncpy(char *to, const char *from, size_t size)
+{
+    stpncpy(to, from, size);
+    return to;
+}

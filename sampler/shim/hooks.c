@@ -1,0 +1,273 @@
+/*
+ * malloc and its family, and mmap's. Nearly always a call that is passed on and a subtraction; what
+ * an allocator calls in turn is passed on alone.
+ */
+#define _GNU_SOURCE 1 /* RTLD_NEXT, mremap */
+
+#include "sampler/shim/hooks.h"
+
+#include "sampler/shim/account.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct next_functions next;
+
+/* ---- before the next functions are known ---- */
+
+enum { EARLY_SIZE = 1 << 14, EARLY_ALIGNMENT = 16 };
+
+/* For what dlsym asks for while it looks for malloc (glibc before 2.34 does). Never freed. */
+static _Alignas(EARLY_ALIGNMENT) char early_store[EARLY_SIZE];
+static size_t early_used;
+
+static bool early_has(const void *address)
+{
+    return (const char *)address >= early_store && (const char *)address < early_store + EARLY_SIZE;
+}
+
+/* One thread runs. The filter says of these that they are to be looked at more closely. */
+static void *early_allocate(size_t size)
+{
+    if (size > EARLY_SIZE - early_used)
+        return NULL;
+    void *address = early_store + early_used;
+    early_used += (size + EARLY_ALIGNMENT - 1) & ~(size_t)(EARLY_ALIGNMENT - 1);
+    blocks_mark(address);
+    return address;
+}
+
+static void *early_move(const void *old, size_t size)
+{
+    void *new = malloc(size);
+    size_t most = (size_t)(early_store + EARLY_SIZE - (const char *)old);
+    if (new)
+        memcpy(new, old, size < most ? size : most);
+    return new;
+}
+
+/* dlsym gives a data pointer: what it points to is copied, not cast. */
+static void next_find(const char *name, void *ret)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    __builtin_memcpy(ret, &found, sizeof found);
+}
+
+void hooks_resolve(void)
+{
+    static bool resolving;
+    if (resolving)
+        return;
+    resolving = true;
+    struct next_functions found;
+#define HOOK(type, name, parameters) next_find(#name, &found.name);
+#include "sampler/shim/hooks.def"
+#undef HOOK
+    next_find("malloc_usable_size", &found.malloc_usable_size);
+    next = found;
+}
+
+static bool is_ready(void)
+{
+    if (UNLIKELY(!next.malloc))
+        hooks_resolve();
+    return next.malloc;
+}
+
+/* ---- malloc ---- */
+
+/* The rest of a hook that asks the next function for a block: `size` is what is asked for. */
+#define PASS_ON(call, size)                                                                        \
+    do {                                                                                           \
+        if (shim_thread.inside)                                                                    \
+            return call;                                                                           \
+        shim_thread.inside = true;                                                                 \
+        void *block_ = call;                                                                       \
+        shim_thread.inside = false;                                                                \
+        account_allocated(block_, size, DOMAIN_NATIVE);                                            \
+        return block_;                                                                             \
+    } while (0)
+
+HOOK_EXPORTED void *malloc(size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return early_allocate(size);
+    PASS_ON(next.malloc(size), size);
+}
+
+HOOK_EXPORTED void *calloc(size_t count, size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return size && count > EARLY_SIZE / size ? NULL : early_allocate(count * size);
+    PASS_ON(next.calloc(count, size), count * size);
+}
+
+HOOK_EXPORTED void free(void *address)
+{
+    if (UNLIKELY(blocks_may_have(address))) {
+        if (early_has(address))
+            return;
+        account_free(address);
+    }
+    if (address && is_ready())
+        next.free(address);
+}
+
+static size_t usable_size(void *address)
+{
+    return address && next.malloc_usable_size ? next.malloc_usable_size(address) : 0;
+}
+
+/* Below an allocator of CPython: it is watched how large the block was. */
+static void *realloc_watched(void *old, size_t size)
+{
+    struct resize_watch *watch = shim_thread.watch;
+    if (!watch)
+        return next.realloc(old, size);
+    watch->usable_before = usable_size(old);
+    void *new = next.realloc(old, size);
+    watch->usable_after = usable_size(new);
+    return new;
+}
+
+/*
+ * The size that was asked for is known of sampled blocks only. Of others the usable sizes are
+ * compared: their roundings cancel out over any number of steps, all but the first and the last.
+ */
+HOOK_EXPORTED void *realloc(void *old, size_t size)
+{
+    if (!old)
+        return malloc(size);
+    if (UNLIKELY(early_has(old)))
+        return early_move(old, size);
+    if (!is_ready() || shim_thread.inside)
+        return realloc_watched(old, size);
+    struct resizing resizing;
+    resizing_begin(&resizing, old);
+    size_t before = resizing.sampled ? 0 : usable_size(old);
+    shim_thread.inside = true;
+    void *new = next.realloc(old, size);
+    shim_thread.inside = false;
+    if (resizing.sampled && !new && !size) { /* that was a free */
+        account_ended(&resizing.block);
+        return new;
+    }
+    size_t after = resizing.sampled ? 0 : usable_size(new);
+    resizing_end(&resizing, old, new, size, after > before ? after - before : 0, DOMAIN_NATIVE);
+    return new;
+}
+
+HOOK_EXPORTED void *reallocarray(void *old, size_t count, size_t size)
+{
+    size_t whole;
+    if (__builtin_mul_overflow(count, size, &whole)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(old, whole);
+}
+
+HOOK_EXPORTED void *memalign(size_t alignment, size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return NULL;
+    PASS_ON(next.memalign(alignment, size), size);
+}
+
+HOOK_EXPORTED void *aligned_alloc(size_t alignment, size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return NULL;
+    PASS_ON(next.aligned_alloc(alignment, size), size);
+}
+
+HOOK_EXPORTED int posix_memalign(void **ret, size_t alignment, size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return ENOMEM;
+    if (shim_thread.inside)
+        return next.posix_memalign(ret, alignment, size);
+    shim_thread.inside = true;
+    int error = next.posix_memalign(ret, alignment, size);
+    shim_thread.inside = false;
+    if (!error)
+        account_allocated(*ret, size, DOMAIN_NATIVE);
+    return error;
+}
+
+HOOK_EXPORTED void *valloc(size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return NULL;
+    PASS_ON(next.valloc(size), size);
+}
+
+HOOK_EXPORTED void *pvalloc(size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return NULL;
+    PASS_ON(next.pvalloc(size), size);
+}
+
+/* ---- mmap ---- */
+
+/* Memory that is asked for, rather than a file that is looked at or space that is kept free. */
+static bool is_memory(int access, int flags)
+{
+    return flags & MAP_ANONYMOUS && access & PROT_WRITE && !(flags & MAP_NORESERVE);
+}
+
+static void *mapped(void *address, size_t size, int access, int flags)
+{
+    if (address == MAP_FAILED || shim_thread.inside)
+        return address;
+    if (flags & MAP_FIXED)
+        account_unmapped(address, size);
+    if (is_memory(access, flags))
+        account_mapped(address, size);
+    return address;
+}
+
+HOOK_EXPORTED void *mmap(void *wish, size_t size, int access, int flags, int fd, off_t offset)
+{
+    if (UNLIKELY(!is_ready()))
+        return MAP_FAILED;
+    return mapped(next.mmap(wish, size, access, flags, fd, offset), size, access, flags);
+}
+
+HOOK_EXPORTED void *mmap64(void *wish, size_t size, int access, int flags, int fd, off64_t offset)
+{
+    if (UNLIKELY(!is_ready()))
+        return MAP_FAILED;
+    return mapped(next.mmap64(wish, size, access, flags, fd, offset), size, access, flags);
+}
+
+/* Before the address may be another's. What cannot be unmapped is hardly ever the program's. */
+HOOK_EXPORTED int munmap(void *address, size_t size)
+{
+    if (UNLIKELY(!is_ready()))
+        return -1;
+    if (!shim_thread.inside)
+        account_unmapped(address, size);
+    return next.munmap(address, size);
+}
+
+HOOK_EXPORTED void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
+{
+    va_list rest;
+    if (UNLIKELY(!is_ready()))
+        return MAP_FAILED;
+    va_start(rest, flags);
+    void *wish = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
+    va_end(rest);
+    void *new = next.mremap(old, old_size, size, flags, wish);
+    if (new != MAP_FAILED && !shim_thread.inside)
+        account_remapped(old, old_size, new, size);
+    return new;
+}

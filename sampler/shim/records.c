@@ -1,0 +1,171 @@
+#define _GNU_SOURCE 1 /* syscall */
+
+#include "sampler/shim/records.h"
+
+#include "sampler/shim/codes.h"
+#include "sampler/shim/sampling.h"
+#include "sampler/shim/stack_walk.h"
+#include "sampler/shim/thread.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT_BUFFER = 2048 };
+
+struct recorder recorder;
+
+bool recorder_listens(void)
+{
+    return ring_is_armed(&recorder.ring) && recorder.pid == (uint32_t)getpid();
+}
+
+/* An eighth of the ring is for what must not be lost while blocks and copies are: names and ends.
+ */
+static uint64_t ring_spare(void)
+{
+    return recorder.ring.slot_count / 8;
+}
+
+static struct record_head head_make(enum record_kind kind, size_t size)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!shim_thread.tid)
+        shim_thread.tid = (uint32_t)syscall(SYS_gettid);
+    return (struct record_head){
+        .kind = (uint16_t)kind,
+        .size = (uint32_t)size,
+        .pid = recorder.pid,
+        .tid = shim_thread.tid,
+        .time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+    };
+}
+
+void record_process(bool forked)
+{
+    struct process_record record = {
+        .head = head_make(RECORD_PROCESS, sizeof record),
+        .ppid = (uint32_t)getppid(),
+        .major = recorder.python.major,
+        .minor = recorder.python.minor,
+        .free_threaded = recorder.python.free_threaded,
+        .forked = forked,
+    };
+    const struct ring_part part = { &record, sizeof record };
+    if (!ring_write(&recorder.ring, recorder.pid, 0, &part, 1))
+        ring_lose(&recorder.ring, RECORD_PROCESS, 0);
+}
+
+/* ---- code ---- */
+
+static bool record_code(const struct ring_python *layout, uint32_t id, const void *code)
+{
+    char buffer[TEXT_BUFFER];
+    struct code_text text;
+    code_text_read(layout, code, buffer, sizeof buffer, &text);
+    size_t without_table = sizeof(struct code_record) + text.name_size + text.file_size;
+    if (!ring_slots_needed(without_table + text.table_size))
+        text.table_size = 0;
+    size_t size = without_table + text.table_size;
+    const struct code_record record = {
+        .head = head_make(RECORD_CODE, size),
+        .code_id = id,
+        .first_line = text.first_line,
+        .name_size = (uint32_t)text.name_size,
+        .file_size = (uint32_t)text.file_size,
+        .table_size = (uint32_t)text.table_size,
+        .major = layout->major,
+        .minor = layout->minor,
+        .free_threaded = layout->free_threaded,
+    };
+    const struct ring_part parts[] = { { &record, sizeof record },
+                                       { text.name, text.name_size },
+                                       { text.file, text.file_size },
+                                       { text.table, text.table_size } };
+    bool written = ring_write(&recorder.ring, recorder.pid, 0, parts, 4);
+    if (!written)
+        ring_lose(&recorder.ring, RECORD_CODE, 0);
+    return written;
+}
+
+/* Told of before it is named; two threads may tell of it twice. */
+static uint32_t code_name(const struct ring_python *layout, const void *code)
+{
+    uint32_t id = code_identify(layout, code);
+    if (id == 0 || id == CODE_INTERNAL || code_is_told(id))
+        return id;
+    if (!record_code(layout, id, code))
+        return 0;
+    code_set_told(id);
+    return id;
+}
+
+/* ---- blocks ---- */
+
+static void own_stack(struct walked_stack *ret)
+{
+    ret->count = ret->left_out = 0;
+    if (!atomic_load_explicit(&recorder.has_python, memory_order_acquire))
+        return;
+    const void *state = python_thread_state(&recorder.python);
+    if (state)
+        stack_walk(recorder.python.layout, state, code_name, ret);
+}
+
+static bool record_block(enum record_kind kind, uint64_t number, uint64_t size,
+                         enum allocation_domain domain)
+{
+    struct walked_stack stack;
+    own_stack(&stack);
+    size_t frames_size = stack.count * sizeof *stack.frames;
+    const struct block_record record = {
+        .head = head_make(kind, sizeof record + frames_size),
+        .block = number,
+        .size = size,
+        .domain = (uint8_t)domain,
+        .frame_count = (uint16_t)stack.count,
+        .frames_left_out = (uint16_t)stack.left_out,
+    };
+    const struct ring_part parts[] = { { &record, sizeof record }, { stack.frames, frames_size } };
+    return ring_write(&recorder.ring, recorder.pid, ring_spare(), parts, 2);
+}
+
+bool record_allocated(uint64_t number, uint64_t size, enum allocation_domain domain)
+{
+    if (record_block(RECORD_ALLOCATED, number, size, domain))
+        return true;
+    ring_lose(&recorder.ring, RECORD_ALLOCATED, sampling_weight(size, recorder.ring.window));
+    return false;
+}
+
+void record_copied(uint64_t weight)
+{
+    if (!record_block(RECORD_COPIED, 0, weight, DOMAIN_NATIVE))
+        ring_lose(&recorder.ring, RECORD_COPIED, weight);
+}
+
+static bool record_change(enum record_kind kind, const struct block *block)
+{
+    const struct change_record record = {
+        .head = head_make(kind, sizeof record),
+        .block = block->number,
+        .size = kind == RECORD_RESIZED ? block->told : 0,
+    };
+    const struct ring_part part = { &record, sizeof record };
+    return ring_write(&recorder.ring, recorder.pid, 0, &part, 1);
+}
+
+void record_freed(const struct block *block)
+{
+    if (block->number && !record_change(RECORD_FREED, block))
+        ring_lose(&recorder.ring, RECORD_FREED, block->weight);
+    if (block->lost)
+        ring_lose(&recorder.ring, RECORD_FREED, block->lost);
+}
+
+void record_resized(const struct block *block, uint64_t weight_lost)
+{
+    if (block->number && !record_change(RECORD_RESIZED, block))
+        ring_lose(&recorder.ring, RECORD_RESIZED, weight_lost);
+}

@@ -1,0 +1,33 @@
+/*
+ * Makes the records of this process and writes them into the ring; what finds no room there is
+ * counted as lost. Called from within the shim only (shim_thread.inside).
+ */
+#pragma once
+
+#include "sampler/shim/blocks.h"
+#include "sampler/shim/python.h"
+#include "sampler/shim/ring_writer.h"
+
+struct recorder {
+    _Atomic bool began; /* what follows is settled, for good */
+    struct ring ring;   /* head NULL: nobody is interested in this process */
+    struct python python;
+    _Atomic bool has_python;
+    uint32_t pid;
+};
+
+extern struct recorder recorder __attribute__((visibility("hidden")));
+
+/* Does the reader want to hear of this process now? A process that vfork made is not the one that
+ * the memory belongs to. */
+bool recorder_listens(void);
+
+void record_process(bool forked);
+
+/* Walks the stack. A new sample, or one by which the block has grown; false: lost. */
+bool record_allocated(uint64_t number, uint64_t size, enum allocation_domain domain);
+void record_copied(uint64_t weight);
+
+/* Of a block that ends, and one that shrinks by so much of its weight. */
+void record_freed(const struct block *block);
+void record_resized(const struct block *block, uint64_t weight_lost);

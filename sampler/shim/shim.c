@@ -1,0 +1,65 @@
+/*
+ * The shim's beginning, in each process that it is loaded into, and after each fork. When there is
+ * no ring beside the library, or one that is none of ours, nothing is recorded, ever.
+ */
+#define _GNU_SOURCE 1 /* dladdr */
+
+#include "sampler/shim/account.h"
+#include "sampler/shim/codes.h"
+#include "sampler/shim/hooks.h"
+#include "sampler/shim/mappings.h"
+#include "sampler/shim/python_hooks.h"
+#include "sampler/shim/records.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RING_NAME "ring"
+
+/* Beside the library, under the name that it was loaded by. */
+static bool ring_path(char *into, size_t size)
+{
+    Dl_info self;
+    if (!dladdr(&recorder, &self) || !self.dli_fname)
+        return false;
+    const char *slash = strrchr(self.dli_fname, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - self.dli_fname) : 0;
+    if (!slash || folder + sizeof RING_NAME > size)
+        return false;
+    memcpy(into, self.dli_fname, folder);
+    memcpy(into + folder, RING_NAME, sizeof RING_NAME);
+    return true;
+}
+
+/* The one thread of the child: what the parent had allocated is not followed here. */
+static void child_begins(void)
+{
+    struct stay stay = stay_begin();
+    recorder.pid = (uint32_t)getpid();
+    shim_thread.tid = 0;
+    shim_thread.seeded = false;
+    shim_thread.countdown = shim_thread.copy_countdown = 0;
+    blocks_forget();
+    mappings_forget();
+    codes_untell();
+    record_process(true);
+    stay_end(stay);
+}
+
+__attribute__((constructor)) static void shim_begin(void)
+{
+    char path[PATH_MAX];
+    hooks_resolve();
+    struct stay stay = stay_begin();
+    recorder.pid = (uint32_t)getpid();
+    if (ring_path(path, sizeof path) && ring_open(path, &recorder.ring) == 0) {
+        pthread_atfork(NULL, NULL, child_begins);
+        python_hooks_look();
+        record_process(false);
+    }
+    atomic_store_explicit(&recorder.began, true, memory_order_release);
+    stay_end(stay);
+}
