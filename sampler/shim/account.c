@@ -2,6 +2,7 @@
 
 #include "sampler/shim/account.h"
 
+#include "sampler/shim/early.h"
 #include "sampler/shim/python_hooks.h"
 #include "sampler/shim/records.h"
 #include "sampler/shim/sampling.h"
@@ -166,11 +167,12 @@ void account_ended(const struct block *block)
     stay_end(stay);
 }
 
-void account_free(const void *address)
+bool account_free(const void *address)
 {
     struct block block;
     if (blocks_take(address, &block))
         account_ended(&block);
+    return !early_has(address);
 }
 
 void resizing_begin(struct resizing *resizing, const void *old)

@@ -9,7 +9,7 @@
 #include "sampler/shim/thread.h"
 
 void account_sample(const void *address, size_t size, enum allocation_domain domain);
-void account_free(const void *address);
+bool account_free(const void *address);
 void account_copy(size_t size);
 
 /* Is the countdown over after so many more bytes? */
@@ -25,10 +25,10 @@ static inline void account_allocated(const void *address, size_t size,
         account_sample(address, size, domain);
 }
 
-static inline void account_freed(const void *address)
+/* False when it is none of the allocator's, but of the early store. */
+static inline bool account_freed(const void *address)
 {
-    if (UNLIKELY(blocks_may_have(address)))
-        account_free(address);
+    return !UNLIKELY(blocks_may_have(address)) || account_free(address);
 }
 
 static inline void account_copied(size_t size)

@@ -7,6 +7,7 @@
 #include "sampler/shim/hooks.h"
 
 #include "sampler/shim/account.h"
+#include "sampler/shim/early.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,32 +22,10 @@ struct next_functions next;
 
 /* ---- before the next functions are known ---- */
 
-enum { EARLY_SIZE = 1 << 14, EARLY_ALIGNMENT = 16 };
-
-/* For what dlsym asks for while it looks for malloc (glibc before 2.34 does). Never freed. */
-static _Alignas(EARLY_ALIGNMENT) char early_store[EARLY_SIZE];
-static size_t early_used;
-
-static bool early_has(const void *address)
-{
-    return (const char *)address >= early_store && (const char *)address < early_store + EARLY_SIZE;
-}
-
-/* One thread runs. The filter says of these that they are to be looked at more closely. */
-static void *early_allocate(size_t size)
-{
-    if (size > EARLY_SIZE - early_used)
-        return NULL;
-    void *address = early_store + early_used;
-    early_used += (size + EARLY_ALIGNMENT - 1) & ~(size_t)(EARLY_ALIGNMENT - 1);
-    blocks_mark(address);
-    return address;
-}
-
 static void *early_move(const void *old, size_t size)
 {
     void *new = malloc(size);
-    size_t most = (size_t)(early_store + EARLY_SIZE - (const char *)old);
+    size_t most = early_size(old);
     if (new)
         memcpy(new, old, size < most ? size : most);
     return new;
@@ -104,18 +83,13 @@ HOOK_EXPORTED void *malloc(size_t size)
 HOOK_EXPORTED void *calloc(size_t count, size_t size)
 {
     if (UNLIKELY(!is_ready()))
-        return size && count > EARLY_SIZE / size ? NULL : early_allocate(count * size);
+        return size && count > SIZE_MAX / size ? NULL : early_allocate(count * size);
     PASS_ON(next.calloc(count, size), count * size);
 }
 
 HOOK_EXPORTED void free(void *address)
 {
-    if (UNLIKELY(blocks_may_have(address))) {
-        if (early_has(address))
-            return;
-        account_free(address);
-    }
-    if (address && is_ready())
+    if (account_freed(address) && address && is_ready())
         next.free(address);
 }
 

@@ -1,9 +1,9 @@
-/*
- * `@profile` without an import, as Scalene's users write it: once an interpreter is about to run
- * its program, its builtins get a `profile` that returns what it is given, unless they have one.
- * CPython asks its audit hooks at that moment, in the thread that may run Python.
- */
-#define _GNU_SOURCE /* RTLD_DEFAULT */
+#define _GNU_SOURCE 1 /* RTLD_DEFAULT */
+
+#include "sampler/shim/profile_builtin.h"
+
+#include "sampler/shim/early.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -17,9 +17,11 @@ static void *symbol_find(const char *name)
     return dlsym(RTLD_DEFAULT, name);
 }
 
+/* CPython asks its audit hooks when a file, a module, a command or standard input is about to be
+ * run, in the thread that may run Python. */
 static int event_hear(const char *event, void *arguments, void *context)
 {
-    static const char runs[] = "cpython.run_"; /* a file, a module, a command, standard input */
+    static const char runs[] = "cpython.run_";
     int (*run)(const char *);
     (void)arguments;
     (void)context;
@@ -31,11 +33,28 @@ static int event_hear(const char *event, void *arguments, void *context)
     return 0;
 }
 
-/* May be called before an interpreter begins, and is asked by all that do. */
-__attribute__((constructor)) static void hook_add(void)
+static void *store_malloc(void *context, size_t size)
+{
+    (void)context;
+    return early_allocate(size);
+}
+
+/*
+ * The hook is kept in a block that is allocated now and freed at the end: by another allocator, if
+ * PYTHONMALLOC or -X dev sets one meanwhile, and the debugging ones abort where a block is none of
+ * theirs. So it comes from the store that every free of ours knows.
+ */
+void profile_builtin_add(const struct python *python)
 {
     int (*add)(audit_hook *, void *);
+    struct allocator_functions usual, store;
     *(void **)&add = symbol_find("PySys_AddAuditHook");
-    if (add)
-        add(event_hear, NULL);
+    if (!add || python->is_initialized())
+        return;
+    python->allocator_get(PYMEM_DOMAIN_RAW, &usual);
+    store = usual;
+    store.malloc = store_malloc;
+    python->allocator_set(PYMEM_DOMAIN_RAW, &store);
+    add(event_hear, NULL);
+    python->allocator_set(PYMEM_DOMAIN_RAW, &usual);
 }

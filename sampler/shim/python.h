@@ -7,8 +7,18 @@
 #include "sampler/shim/ring_layout.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-struct allocator_functions; /* PyMemAllocatorEx */
+/* PyMemAllocatorEx (CPython: Include/cpython/pymem.h) */
+struct allocator_functions {
+    void *context;
+    void *(*malloc)(void *context, size_t size);
+    void *(*calloc)(void *context, size_t count, size_t size);
+    void *(*realloc)(void *context, void *old, size_t size);
+    void (*free)(void *context, void *address);
+};
+
+enum { PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ, PYMEM_DOMAINS };
 
 struct python {
     void (*allocator_get)(int domain, struct allocator_functions *ret);

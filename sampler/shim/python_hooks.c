@@ -7,17 +7,7 @@
 
 #include <link.h>
 
-/* CPython: Include/cpython/pymem.h */
-struct allocator_functions {
-    void *context;
-    void *(*malloc)(void *context, size_t size);
-    void *(*calloc)(void *context, size_t count, size_t size);
-    void *(*realloc)(void *context, void *old, size_t size);
-    void (*free)(void *context, void *address);
-};
-
 enum {
-    PYTHON_DOMAINS = 3,
     LAYERS = 16,  /* of ours around one another, with others between them */
     RECENT = 256, /* a power of two */
 };
@@ -27,10 +17,13 @@ struct layer {
     enum allocation_domain domain;
 };
 
-static const enum allocation_domain domains[PYTHON_DOMAINS] = { DOMAIN_RAW, DOMAIN_MEM,
-                                                                DOMAIN_OBJECT };
-static struct layer layers[PYTHON_DOMAINS][LAYERS];
-static unsigned layer_counts[PYTHON_DOMAINS];
+static const enum allocation_domain domains[PYMEM_DOMAINS] = {
+    [PYMEM_DOMAIN_RAW] = DOMAIN_RAW,
+    [PYMEM_DOMAIN_MEM] = DOMAIN_MEM,
+    [PYMEM_DOMAIN_OBJ] = DOMAIN_OBJECT,
+};
+static struct layer layers[PYMEM_DOMAINS][LAYERS];
+static unsigned layer_counts[PYMEM_DOMAINS];
 
 static void *layer_malloc(void *context, size_t size)
 {
@@ -59,8 +52,8 @@ static void *layer_calloc(void *context, size_t count, size_t size)
 static void layer_free(void *context, void *address)
 {
     const struct layer *layer = context;
-    account_freed(address);
-    layer->below.free(layer->below.context, address);
+    if (account_freed(address))
+        layer->below.free(layer->below.context, address);
 }
 
 /* ---- resizing ---- */
@@ -203,7 +196,7 @@ void python_hooks_look(void)
     if (!atomic_load_explicit(&recorder.has_python, memory_order_acquire))
         python_look();
     if (python_hooks_unsettled())
-        for (int domain = 0; domain < PYTHON_DOMAINS; domain++)
+        for (int domain = 0; domain < PYMEM_DOMAINS; domain++)
             allocator_wrap(domain);
 }
 

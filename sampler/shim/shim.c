@@ -8,6 +8,7 @@
 #include "sampler/shim/codes.h"
 #include "sampler/shim/hooks.h"
 #include "sampler/shim/mappings.h"
+#include "sampler/shim/profile_builtin.h"
 #include "sampler/shim/python_hooks.h"
 #include "sampler/shim/records.h"
 
@@ -58,6 +59,8 @@ __attribute__((constructor)) static void shim_begin(void)
     if (ring_path(path, sizeof path) && ring_open(path, &recorder.ring) == 0) {
         pthread_atfork(NULL, NULL, child_begins);
         python_hooks_look();
+        if (recorder.has_python)
+            profile_builtin_add(&recorder.python);
         record_process(false);
     }
     atomic_store_explicit(&recorder.began, true, memory_order_release);
