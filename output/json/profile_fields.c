@@ -37,6 +37,8 @@ static const struct record function = {
 static const struct field leak_fields[] = {
     VALUE(struct report_leak, likelihood, NUMBER),
     VALUE(struct report_leak, velocity_mb_s, RATE),
+    VALUE(struct report_leak, live_mb, MEGABYTES),
+    VALUE(struct report_leak, stack, TEXTS),
 };
 RECORD(leak, struct report_leak, OBJECT);
 

@@ -174,7 +174,8 @@ static int place_show(struct places *places, struct place *place)
 /* Decides what names decide. */
 static int place_settle(struct places *places, struct place *place, const char *cwd)
 {
-    int64_t path = file_find(places, place->file ? place->file : "", cwd);
+    /* what has no file is in no folder */
+    int64_t path = place->file ? file_find(places, place->file, cwd) : file_find(places, "", NULL);
     if (path < 0)
         return (int)path;
     struct source_file *file = &places->files[path];

@@ -11,6 +11,7 @@ int profile_new(const struct profile_settings *settings, struct profile **ret)
     if (!profile)
         return -ENOMEM;
     profile->settings = *settings;
+    memory_init(&profile->memory);
     if (places_init(&profile->places, &profile->settings)) {
         free(profile);
         return -ENOMEM;
@@ -19,12 +20,18 @@ int profile_new(const struct profile_settings *settings, struct profile **ret)
     return 0;
 }
 
+static void process_done(struct process_tally *process)
+{
+    free(process->argv.items);
+    process_memory_free(process->memory);
+}
+
 void profile_free(struct profile *profile)
 {
     if (!profile)
         return;
     for (size_t i = 0; i < profile->process_index.count; i++)
-        free(profile->processes[i].argv.items);
+        process_done(&profile->processes[i]);
     for (size_t i = 0; i < profile->thread_index.count; i++) {
         free(profile->threads[i].stack);
         free(profile->threads[i].nodes);
@@ -34,6 +41,7 @@ void profile_free(struct profile *profile)
     stack_table_done(&profile->combined);
     stack_table_done(&profile->shown);
     places_done(&profile->places);
+    memory_done(&profile->memory);
     free(profile->processes);
     free(profile->threads);
     free(profile->runs);
@@ -101,7 +109,8 @@ int profile_add_process(struct profile *profile, const struct process_event *eve
     process->cpu_s = event->cpu_s;
     if (event->peak_rss_bytes > process->peak_rss_bytes)
         process->peak_rss_bytes = event->peak_rss_bytes;
-    return argv_set(profile, process, event->argv);
+    error = event->end_s > 0 ? memory_end(profile, (uint32_t)number) : 0;
+    return error ? error : argv_set(profile, process, event->argv);
 }
 
 int profile_set_sampling(struct profile *profile, const struct sampling_event *sampling)

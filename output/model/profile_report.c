@@ -102,9 +102,6 @@ static void add_totals(struct report *report, const struct profile *profile)
         .cpu_kernel_s = seconds(profile->kernel_ns),
         .idle_s = seconds(profile->idle_ns),
         .wait_s = waits(profile->wait_ns),
-        .allocated_mb = profile->allocated_bytes / 1048576,
-        .freed_mb = profile->freed_bytes / 1048576,
-        .copied_mb = profile->copied_bytes / 1048576,
     };
 }
 
@@ -122,9 +119,6 @@ static void add_sampling(struct report *report, const struct profile *profile)
         .dropped = (int64_t)sampling->dropped,
         .missed = (int64_t)sampling->missed,
         .pauses = (int64_t)sampling->pauses,
-        .allocation_window = (int64_t)profile->settings.allocation_window,
-        .shim_records = (int64_t)profile->loss.records,
-        .shim_lost = (int64_t)profile->loss.lost,
     };
 }
 
@@ -145,6 +139,7 @@ static int process_write(struct report *report, const struct process_tally *proc
         .end_s = process->end_s > 0 ? process->end_s : report->elapsed_time_sec,
         .cpu_s = process->cpu_s > 0 ? process->cpu_s : seconds(process->cpu_ns),
         .peak_rss_mb = megabytes(process->peak_rss_bytes),
+        .peak_footprint_mb = process->memory ? process->memory->peak_bytes / 1048576 : 0,
     };
     return texts_copy(report, process->argv.items, process->argv.count, &ret->argv);
 }
@@ -202,7 +197,10 @@ int profile_report(struct profile *profile, struct report **ret)
         return error;
     add_totals(report, profile);
     add_sampling(report, profile);
-    error = add_processes(report, profile);
+    memory_settle(profile);
+    error = report_add_memory(report, profile);
+    if (!error)
+        error = add_processes(report, profile);
     if (!error)
         error = add_threads(report, profile, &gaps);
     if (!error)

@@ -1,9 +1,11 @@
 /*
  * What a profile holds between events: for profile.c, which keeps it, profile_tick.c, which adds to
- * it, and profile_report.c, which reads it.
+ * it, profile_memory.c and memory_account.c, which do so for memory, and profile_report.c, which
+ * reads it.
  */
 #pragma once
 
+#include "output/model/memory_account.h"
 #include "output/model/places.h"
 #include "output/model/profile.h"
 #include "output/model/stack_table.h"
@@ -17,8 +19,9 @@ struct process_tally {
     const char *executable, *python, *cwd, *note;
     double start_s, end_s, cpu_s;
     uint64_t peak_rss_bytes;
-    uint64_t cpu_ns;      /* as the samples have it */
-    uint32_t main_thread; /* number of the thread, or NOTHING */
+    uint64_t cpu_ns;               /* as the samples have it */
+    uint32_t main_thread;          /* number of the thread, or NOTHING */
+    struct process_memory *memory; /* NULL: none was told of */
 };
 
 struct thread_tally {
@@ -62,8 +65,7 @@ struct profile {
     uint64_t first_ns, last_ns;
     bool has_ticks, has_sampling, is_muted;
     struct sampling_event sampling;
-    double allocated_bytes, freed_bytes, copied_bytes;
-    struct memory_loss_event loss;
+    struct memory_account memory;
     const char **notes;
     size_t note_count, note_room;
 };

@@ -10,7 +10,8 @@
 
 struct report_leak {
     const char *lineno; /* a number, as text */
-    double likelihood, velocity_mb_s;
+    double likelihood, velocity_mb_s, live_mb;
+    struct text_list stack; /* through which most came: outermost first, "file function:line;" */
 };
 
 struct report_file {

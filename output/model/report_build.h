@@ -12,12 +12,26 @@ struct report_gaps {
     uint64_t far_lines;   /* samples on lines beyond the most that a file may have */
 };
 
+/* The run as a whole; before the files, which need its totals. */
+int report_add_memory(struct report *report, const struct profile *profile);
+
+/* `numbers[file]` is 1 + the file's place in the report; 0: left out. */
+int report_add_leaks(struct report *report, const struct profile *profile, const uint32_t *numbers);
 int report_add_files(struct report *report, const struct profile *profile,
                      struct report_gaps *gaps);
 int report_add_stacks(struct report *report, const struct profile *profile,
                       struct report_gaps *gaps);
 int report_add_notes(struct report *report, const struct profile *profile,
                      const struct report_gaps *gaps);
+
+/* "file function:line;", and those of a stack of shown places, `known` having what came up before.
+ * Places that have been hidden since, by the first @profile, are left out. */
+int report_path_write(struct report *report, const struct profile *profile,
+                      const struct stack_table *table, uint32_t node, const char **known,
+                      struct text_list *ret);
+
+/* What shares and rates of memory are of. */
+struct memory_base report_memory_base(const struct profile *profile);
 
 /* A copy; NULL of NULL, and when out of memory. */
 const char *report_text(struct report *report, const char *text);

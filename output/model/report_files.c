@@ -8,6 +8,7 @@
 /* What the tallies say of one file. */
 struct file_sum {
     uint64_t base_ns, samples;
+    double allocated_bytes, allocations;
     int last_line;
     size_t functions;
 };
@@ -25,6 +26,8 @@ static void sums_fill(const struct profile *profile, struct file_sum *sums)
         } else {
             sum->base_ns += tally_base_ns(tally);
             sum->samples += tally->samples;
+            sum->allocated_bytes += tally->memory ? tally->memory->allocated_bytes : 0;
+            sum->allocations += tally->memory ? tally->memory->allocations : 0;
             sum->last_line = tally->line > sum->last_line ? tally->line : sum->last_line;
         }
     }
@@ -162,7 +165,8 @@ static int tallies_write(struct report *report, const struct profile *profile,
                          const uint32_t *numbers, struct report_gaps *gaps)
 {
     const struct places *places = &profile->places;
-    struct tally_base base = { report_base_s(report), profile->squares, report->start_time_perf };
+    struct tally_base base = { report_base_s(report), profile->squares, report->start_time_perf,
+                               report_memory_base(profile) };
     int error = 0;
     for (size_t i = 0; i < places->tally_index.count && !error; i++) {
         const struct tally *tally = &places->tallies[i];
@@ -215,12 +219,22 @@ static int file_write(struct report *report, const struct source_file *source,
     return error ? error : note_source(report, source, lines, sum->last_line);
 }
 
+static bool is_seen(const struct file_sum *sum)
+{
+    return sum->samples + sum->base_ns > 0 || sum->allocated_bytes > 0;
+}
+
+/* By its share of the time or of the memory, or by how often it allocated. */
 static bool is_wanted(const struct report *report, const struct profile *profile,
                       const struct file_sum *sum)
 {
-    double base_ns = 1e9 * report_base_s(report);
-    return sum->samples + sum->base_ns > 0 &&
-           100 * (double)sum->base_ns >= profile->settings.cpu_percent_threshold * base_ns;
+    double base_ns = 1e9 * report_base_s(report), all = profile->memory.allocated_bytes;
+    double threshold = profile->settings.cpu_percent_threshold;
+    if (sum->samples + sum->base_ns > 0 && 100 * (double)sum->base_ns >= threshold * base_ns)
+        return true;
+    return sum->allocated_bytes > 0 &&
+           (100 * sum->allocated_bytes >= threshold * all ||
+            sum->allocations >= (double)profile->settings.malloc_threshold);
 }
 
 struct named_file {
@@ -243,7 +257,7 @@ static size_t files_choose(const struct report *report, const struct profile *pr
         gaps->shown_s += (double)sums[i].base_ns / 1e9;
         if (is_wanted(report, profile, &sums[i])) {
             ret[count++] = (struct named_file){ profile->places.files[i].path, i };
-        } else if (sums[i].samples + sums[i].base_ns > 0) {
+        } else if (is_seen(&sums[i])) {
             gaps->small_files++;
             gaps->small_files_s += (double)sums[i].base_ns / 1e9;
         }
@@ -271,6 +285,8 @@ static int files_write(struct report *report, const struct profile *profile,
             return error;
     }
     int error = tallies_write(report, profile, numbers, gaps);
+    if (!error)
+        error = report_add_leaks(report, profile, numbers);
     for (size_t i = 0; i < count && !error; i++)
         error =
             regions_fill(report, &profile->places.files[chosen[i].number], &report->files.items[i]);

@@ -59,11 +59,12 @@ static const struct report_frame *frame_of(struct report *report, const struct p
 }
 
 /* `known` has the frame of each place that came up before. */
-static int stack_write(struct report *report, const struct profile *profile, uint32_t node,
+static int stack_write(struct report *report, const struct profile *profile,
+                       const struct stack_table *table, uint32_t node,
                        const struct report_frame **known, struct report_stack *ret)
 {
     uint32_t places[STACK_DEPTH_MAX];
-    size_t count = stack_table_frames(&profile->combined, node, places);
+    size_t count = stack_table_frames(table, node, places);
     const struct report_frame **frames = arena_take(&report->arena, count * sizeof *frames);
     if (!frames)
         return -ENOMEM;
@@ -80,14 +81,16 @@ static int stack_write(struct report *report, const struct profile *profile, uin
     }
     ret->frames.items = frames;
     ret->frames.count = count;
-    ret->hits = (int64_t)profile->combined.nodes[node].hits;
+    ret->hits = (int64_t)table->nodes[node].hits;
+    ret->megabytes = (double)table->nodes[node].hits / 1048576;
     return 0;
 }
 
-/* `indexes[node]` becomes the stack's place in the list. */
-static int add_combined(struct report *report, const struct profile *profile, uint32_t *indexes)
+/* `indexes[node]` becomes the stack's place in the list; it may be NULL. */
+static int stacks_write(struct report *report, const struct profile *profile,
+                        const struct stack_table *table, uint32_t *indexes,
+                        struct report_stack **ret)
 {
-    const struct stack_table *table = &profile->combined;
     size_t place_count = profile->places.place_index.count;
     AUTO_FREE struct rank *ranks = ranks_new(table);
     AUTO_FREE const struct report_frame **known = calloc(place_count + 1, sizeof(void *));
@@ -95,12 +98,12 @@ static int add_combined(struct report *report, const struct profile *profile, ui
     if (!ranks || !known || !items)
         return -ENOMEM;
     for (size_t i = 0; i < table->stack_count; i++) {
-        indexes[ranks[i].node] = (uint32_t)i;
-        if (stack_write(report, profile, ranks[i].node, known, &items[i]))
+        if (indexes)
+            indexes[ranks[i].node] = (uint32_t)i;
+        if (stack_write(report, profile, table, ranks[i].node, known, &items[i]))
             return -ENOMEM;
     }
-    report->combined_stacks.items = items;
-    report->combined_stacks.count = table->stack_count;
+    *ret = items;
     return 0;
 }
 
@@ -141,35 +144,42 @@ static const char *path_text(struct report *report, const struct profile *profil
     return report_text(report, text);
 }
 
-/* Places that have been hidden since, by the first @profile, are left out. 0 or -ENOMEM. */
-static int path_write(struct report *report, const struct profile *profile, uint32_t node,
-                      const char **known, struct report_path *ret)
+int report_path_write(struct report *report, const struct profile *profile,
+                      const struct stack_table *table, uint32_t node, const char **known,
+                      struct text_list *ret)
 {
-    const struct stack_node *stack = &profile->shown.nodes[node];
     uint32_t places[STACK_DEPTH_MAX];
-    size_t count = stack_table_frames(&profile->shown, node, places);
+    size_t count = stack_table_frames(table, node, places);
     const char **frames = arena_take(&report->arena, count * sizeof *frames);
-    double base_ns = 1e9 * report_base_s(report);
     if (!frames)
         return -ENOMEM;
-    *ret = (struct report_path){
-        .frames = { frames, 0 },
-        .count = (int64_t)stack->hits,
-        .python_time = base_ns > 0 ? (double)stack->python_ns / base_ns : 0,
-        .c_time = base_ns > 0 ? (double)stack->c_ns / base_ns : 0,
-        .cpu_samples = base_ns > 0 ? (double)stack->base_ns / base_ns : 0,
-    };
+    *ret = (struct text_list){ frames, 0 };
     for (size_t i = 0; i < count; i++) {
-        const struct place *place = place_at(profile, places[i]);
-        if (place->line_tally == NOTHING)
+        const struct place *place =
+            places[i] == STACK_FRAME_GAP ? NULL : place_at(profile, places[i]);
+        if (!place || place->line_tally == NOTHING)
             continue;
         if (!known[places[i]])
             known[places[i]] = path_text(report, profile, place);
         if (!known[places[i]])
             return -ENOMEM;
-        frames[ret->frames.count++] = known[places[i]];
+        frames[ret->count++] = known[places[i]];
     }
     return 0;
+}
+
+static int path_write(struct report *report, const struct profile *profile, uint32_t node,
+                      const char **known, struct report_path *ret)
+{
+    const struct stack_node *stack = &profile->shown.nodes[node];
+    double base_ns = 1e9 * report_base_s(report);
+    *ret = (struct report_path){
+        .count = (int64_t)stack->hits,
+        .python_time = base_ns > 0 ? (double)stack->python_ns / base_ns : 0,
+        .c_time = base_ns > 0 ? (double)stack->c_ns / base_ns : 0,
+        .cpu_samples = base_ns > 0 ? (double)stack->base_ns / base_ns : 0,
+    };
+    return report_path_write(report, profile, &profile->shown, node, known, &ret->frames);
 }
 
 static int add_paths(struct report *report, const struct profile *profile)
@@ -198,7 +208,13 @@ int report_add_stacks(struct report *report, const struct profile *profile,
     AUTO_FREE uint32_t *indexes = calloc(profile->combined.count + 1, sizeof *indexes);
     if (!indexes)
         return -ENOMEM;
-    int error = add_combined(report, profile, indexes);
+    int error =
+        stacks_write(report, profile, &profile->combined, indexes, &report->combined_stacks.items);
+    report->combined_stacks.count = profile->combined.stack_count;
+    if (!error)
+        error = stacks_write(report, profile, &profile->memory.stacks, NULL,
+                             &report->memory_stacks.items);
+    report->memory_stacks.count = profile->memory.stacks.stack_count;
     if (!error)
         error = add_timeline(report, profile, indexes, gaps);
     return error ? error : add_paths(report, profile);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int process_add(struct tally *tally, uint32_t process)
+int tally_add_process(struct tally *tally, uint32_t process)
 {
     size_t word = process / 64;
     if (word >= tally->process_words) {
@@ -34,7 +34,7 @@ int tally_add(struct tally *tally, const struct charge *charge)
     tally->samples += charge->samples;
     tally->squares += seconds * seconds;
     tally->utilization += seconds * charge->utilization;
-    return process_add(tally, charge->process);
+    return tally_add_process(tally, charge->process);
 }
 
 /* With more functions than are kept the one with the least time makes room: it is no candidate for
@@ -102,6 +102,9 @@ void tally_done(struct tally *tally)
     free(tally->processes);
     free(tally->natives);
     free(tally->moments);
+    if (tally->memory)
+        memory_tally_done(tally->memory);
+    free(tally->memory);
 }
 
 /*
@@ -197,6 +200,8 @@ int tally_finish(const struct tally *tally, const struct tally_base *base, struc
         ret->error_percent = 100 * margin(share, tally->squares, base);
     }
     int error = finish_natives(tally, arena, &ret->native_top);
-    return error ? error
-                 : finish_moments(tally, base->start_time_perf, arena, &ret->cpu_samples_list);
+    if (!error)
+        error = finish_moments(tally, base->start_time_perf, arena, &ret->cpu_samples_list);
+    return error || !tally->memory ? error
+                                   : memory_tally_finish(tally->memory, &base->memory, arena, ret);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "output/model/line_stats.h"
+#include "output/model/memory_tally.h"
 #include "sampler/base/arena.h"
 #include "sampler/base/event.h"
 
@@ -29,6 +30,7 @@ struct tally {
     size_t native_count;
     double *moments; /* seconds since profiling began; a fair sample of all that came */
     uint64_t moment_count;
+    struct memory_tally *memory; /* NULL: it allocated nothing */
 };
 
 /* One sample's worth of time, or a part of an idle interval. */
@@ -49,6 +51,7 @@ static inline uint64_t charge_base_ns(const struct charge *charge)
 /* 0 or -ENOMEM */
 int tally_add(struct tally *tally, const struct charge *charge);
 int tally_add_native(struct tally *tally, const char *symbol, const char *module, uint64_t ns);
+int tally_add_process(struct tally *tally, uint32_t process); /* which tally_add does, too */
 int tally_add_moment(struct tally *tally, double seconds);
 void tally_done(struct tally *tally);
 
@@ -60,6 +63,7 @@ static inline uint64_t tally_base_ns(const struct tally *tally)
 /* The base of the percentages, and what the margins of error need of all samples together. */
 struct tally_base {
     double seconds, squares, start_time_perf;
+    struct memory_base memory;
 };
 
 /* Fills in everything but text and regions; lists come from the arena. 0 or -ENOMEM. */
