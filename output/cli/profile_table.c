@@ -15,6 +15,7 @@ enum {
     WIDTH_MAX = 500,
     TEXT_SIZE = 16 * WIDTH_MAX,
     CODE_MIN = 40,
+    CODE_MIN_BESIDE_MEMORY = 30,
     DETAIL_INDENT = 10,
 #define COLUMN(...) +1
     COLUMNS =
@@ -27,13 +28,15 @@ enum {
 #define HOT_PERCENT 33.0
 #define DETAIL_PERCENT 10.0
 
-/* Where there is not room for all columns, those of the first groups come first. */
+/* Where there is not room for all columns, the first few of some groups come first, then the rest
+ * of the groups in this order. */
 static const struct group {
     const char *name;
     enum style style;
+    size_t first;
 } groups[] = {
-    { "place", STYLE_PLACE },   { "cpu", STYLE_TIME },    { "gpu", STYLE_GPU },
-    { "memory", STYLE_MEMORY }, { "async", STYLE_TASKS }, { "time", STYLE_TIME },
+    { "place", STYLE_PLACE, COLUMNS }, { "cpu", STYLE_TIME, 3 },    { "gpu", STYLE_GPU, 0 },
+    { "memory", STYLE_MEMORY, 2 },     { "async", STYLE_TASKS, 0 }, { "time", STYLE_TIME, 0 },
 };
 enum { GROUPS = sizeof groups / sizeof *groups };
 
@@ -138,28 +141,41 @@ static size_t column_width(const struct column *column)
     return width > (size_t)column->width ? width : (size_t)column->width;
 }
 
-/* The code gets what is left, and nearly half of the width at least. */
+/* Up to `most` columns of the group, those that are there already included, as far as they leave
+ * room for the code. */
+static void group_lay_out(struct table *table, struct report_file *const *files, size_t rank,
+                          size_t most, size_t code_min)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < column_count; i++) {
+        const struct column *column = &columns[i];
+        if (group_rank(column) != rank || column->width == 0 || count++ >= most ||
+            table->cells[i].width || !column_is_wanted(column, files))
+            continue;
+        size_t wide = column_width(column) + 1;
+        if (rank > 0 && wide + code_min > table->code_columns)
+            continue;
+        enum style style = groups[rank < GROUPS ? rank : 0].style;
+        table->cells[i] = (struct cell){ column, wide - 1, style };
+        table->code_columns -= wide;
+    }
+}
+
+/* The code gets what is left, and nearly half of the width at least; beside memory, a third. */
 static void table_lay_out(struct table *table, struct report_file *const *files)
 {
-    size_t width = table->settings.width, share = 9 * width / 20;
-    size_t code_min = share > CODE_MIN ? share : CODE_MIN, used = 1;
-    for (size_t rank = 0; rank <= GROUPS; rank++) {
-        for (size_t i = 0; i < column_count; i++) {
-            const struct column *column = &columns[i];
-            if (column->kind == VALUE_SOURCE)
-                table->code = column;
-            size_t wide = column_width(column);
-            if (group_rank(column) != rank || column->width == 0 ||
-                !column_is_wanted(column, files))
-                continue;
-            if (rank > 0 && used + wide + 1 + code_min > width)
-                continue;
-            enum style style = groups[rank < GROUPS ? rank : 0].style;
-            table->cells[i] = (struct cell){ column, wide, style };
-            used += wide + 1;
-        }
-    }
-    table->code_columns = width - used;
+    bool memory = table->report->memory;
+    size_t width = table->settings.width, share = memory ? 3 * width / 8 : 9 * width / 20;
+    size_t least = memory ? CODE_MIN_BESIDE_MEMORY : CODE_MIN;
+    size_t code_min = share > least ? share : least;
+    for (size_t i = 0; i < column_count; i++)
+        if (columns[i].kind == VALUE_SOURCE)
+            table->code = &columns[i];
+    table->code_columns = width - 1;
+    for (size_t rank = 0; rank < GROUPS; rank++)
+        group_lay_out(table, files, rank, groups[rank].first, code_min);
+    for (size_t rank = 0; rank <= GROUPS; rank++)
+        group_lay_out(table, files, rank, COLUMNS, code_min);
 }
 
 /* ---- rows ---- */
@@ -320,6 +336,24 @@ static int functions_write(struct table *table, const struct report_file *file)
     return 0;
 }
 
+static void leaks_write(struct table *table, const struct report_file *file)
+{
+    if (file->leaks.count) {
+        text_put(table, STYLE_HEADING, "Possible leaks");
+        row_end(table);
+    }
+    for (size_t i = 0; i < file->leaks.count; i++) {
+        const struct report_leak *leak = &file->leaks.items[i];
+        char text[256], likely[32], live[32], velocity[32];
+        format_value(VALUE_FRACTION, &leak->likelihood, likely, sizeof likely);
+        format_value(VALUE_MEGABYTES, &leak->live_mb, live, sizeof live);
+        format_value(VALUE_RATE, &leak->velocity_mb_s, velocity, sizeof velocity);
+        snprintf(text, sizeof text, "line %s: %s likely, grows by %s%s%s", leak->lineno, likely,
+                 *velocity ? velocity : "little", *live ? ", holds " : "", live);
+        detail_write(table, STYLE_MEMORY, text);
+    }
+}
+
 static int file_write(struct table *table, const struct report_file *file)
 {
     char path[TEXT_SIZE], share[64], percent[32];
@@ -334,6 +368,7 @@ static int file_write(struct table *table, const struct report_file *file)
     row_end(table);
     heading_write(table);
     lines_write(table, file);
+    leaks_write(table, file);
     return functions_write(table, file);
 }
 

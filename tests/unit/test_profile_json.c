@@ -52,10 +52,25 @@ static void test_marked(void **state)
     check_golden("marked");
 }
 
-static void test_round_trip(void **state)
+static struct report *memory_report(void)
+{
+    struct profile_settings settings = replay_settings("/srv/cache");
+    settings.program = "/srv/cache/main.py";
+    settings.memory = settings.leak_detector = true;
+    settings.allocation_window = 524287;
+    return replay_report("streams/memory.stream", &settings);
+}
+
+static void test_memory(void **state)
 {
     (void)state;
-    AUTO_REPORT struct report *report = stream_report("shop");
+    AUTO_REPORT struct report *report = memory_report();
+    AUTO_FREE char *text = write_text(report);
+    assert_golden("profile/memory.json", text);
+}
+
+static void check_round_trip(struct report *report)
+{
     AUTO_REPORT struct report *again = NULL;
     AUTO_FREE char *text = write_text(report);
     struct failure why = { 0 };
@@ -63,6 +78,15 @@ static void test_round_trip(void **state)
         fail_msg("%s", why.text);
     AUTO_FREE char *second = write_text(again);
     assert_string_equal(second, text);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    AUTO_REPORT struct report *shop = stream_report("shop");
+    AUTO_REPORT struct report *memory = memory_report();
+    check_round_trip(shop);
+    check_round_trip(memory);
 }
 
 static void check_refused(const char *text, int code, const char *says)
@@ -161,7 +185,7 @@ int main(void)
         cmocka_unit_test(test_shop),        cmocka_unit_test(test_marked),
         cmocka_unit_test(test_refused),     cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_versions),    cmocka_unit_test(test_scalene_profile),
-        cmocka_unit_test(test_write_fails),
+        cmocka_unit_test(test_write_fails), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
