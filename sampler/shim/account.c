@@ -155,9 +155,10 @@ static void account_growth(const void *address, size_t size, size_t growth,
     stay_end(stay);
 }
 
-void account_sample(const void *address, size_t size, enum allocation_domain domain)
+void *account_sample(void *address, size_t size, enum allocation_domain domain)
 {
     account_growth(address, size, size, domain);
+    return address;
 }
 
 void account_ended(const struct block *block)

@@ -8,7 +8,10 @@
 #include "sampler/shim/ring_layout.h"
 #include "sampler/shim/thread.h"
 
-void account_sample(const void *address, size_t size, enum allocation_domain domain);
+/* The rare part, apart so that nothing is kept on the stack for it: returns the address. */
+void *account_sample(void *address, size_t size, enum allocation_domain domain);
+
+/* False when it is none of the allocator's, but of the early store. */
 bool account_free(const void *address);
 void account_copy(size_t size);
 
@@ -18,22 +21,21 @@ static inline bool countdown_passes(size_t size)
     return UNLIKELY((shim_thread.countdown -= (int64_t)size) < 0);
 }
 
-static inline void account_allocated(const void *address, size_t size,
-                                     enum allocation_domain domain)
+static inline void *account_allocated(void *address, size_t size, enum allocation_domain domain)
 {
     if (address && countdown_passes(size))
-        account_sample(address, size, domain);
+        return account_sample(address, size, domain);
+    return address;
 }
 
-/* False when it is none of the allocator's, but of the early store. */
-static inline bool account_freed(const void *address)
+static inline bool copy_passes(size_t size)
 {
-    return !UNLIKELY(blocks_may_have(address)) || account_free(address);
+    return UNLIKELY((shim_thread.copy_countdown -= (int64_t)size) < 0);
 }
 
 static inline void account_copied(size_t size)
 {
-    if (UNLIKELY((shim_thread.copy_countdown -= (int64_t)size) < 0))
+    if (copy_passes(size))
         account_copy(size);
 }
 

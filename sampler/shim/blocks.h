@@ -26,8 +26,7 @@ extern _Atomic uint8_t block_filter[BLOCK_FILTER_SIZE] __attribute__((visibility
 
 static inline size_t block_filter_index(const void *address)
 {
-    uintptr_t unit = (uintptr_t)address >> 4;
-    return (unit + (unit >> 18) * 0x9E35) & (BLOCK_FILTER_SIZE - 1);
+    return (((uintptr_t)address >> 4) + ((uintptr_t)address >> 21)) & (BLOCK_FILTER_SIZE - 1);
 }
 
 static inline bool blocks_may_have(const void *address)

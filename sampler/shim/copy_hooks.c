@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* volatile: a compiler knows what such a loop does, and would call memmove. */
-static void *move_early(void *to, const void *from, size_t size)
+void *memmove_early(void *to, const void *from, size_t size)
 {
     volatile unsigned char *into = to;
     const volatile unsigned char *out = from;
@@ -25,13 +25,16 @@ static void *move_early(void *to, const void *from, size_t size)
     return to;
 }
 
+static __attribute__((noinline)) void *move_sampled(void *to, const void *from, size_t size)
+{
+    account_copy(size);
+    return next.memmove(to, from, size);
+}
+
 /* Old programs were linked against a memcpy that may overlap: ours is memmove, as libc's is. */
 static inline void *move(void *to, const void *from, size_t size)
 {
-    account_copied(size);
-    if (UNLIKELY(!next.memmove))
-        return move_early(to, from, size);
-    return next.memmove(to, from, size);
+    return copy_passes(size) ? move_sampled(to, from, size) : next.memmove(to, from, size);
 }
 
 HOOK_EXPORTED void *memcpy(void *to, const void *from, size_t size)
@@ -61,7 +64,7 @@ HOOK_EXPORTED char *stpcpy(char *to, const char *from)
 {
     if (UNLIKELY(!next.stpcpy)) {
         size_t length = length_of(from, SIZE_MAX);
-        move_early(to, from, length + 1);
+        memmove_early(to, from, length + 1);
         return to + length;
     }
     char *end = next.stpcpy(to, from);
@@ -80,7 +83,7 @@ HOOK_EXPORTED char *stpncpy(char *to, const char *from, size_t size)
 {
     if (UNLIKELY(!next.stpncpy)) {
         size_t length = length_of(from, size);
-        move_early(to, from, length);
+        memmove_early(to, from, length);
         for (size_t i = length; i < size; i++)
             ((volatile char *)to)[i] = 0;
         return to + length;

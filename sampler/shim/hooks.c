@@ -18,7 +18,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct next_functions next;
+static void free_early(void *address);
+
+/* Of two that everything calls it is not asked each time whether they are known yet. */
+struct next_functions next = { .free = free_early, .memmove = memmove_early };
 
 /* ---- before the next functions are known ---- */
 
@@ -52,6 +55,12 @@ void hooks_resolve(void)
     next = found;
 }
 
+/* Nothing was allocated yet that libc could free. */
+static void free_early(void *address)
+{
+    (void)address;
+}
+
 static bool is_ready(void)
 {
     if (UNLIKELY(!next.malloc))
@@ -69,8 +78,7 @@ static bool is_ready(void)
         shim_thread.inside = true;                                                                 \
         void *block_ = call;                                                                       \
         shim_thread.inside = false;                                                                \
-        account_allocated(block_, size, DOMAIN_NATIVE);                                            \
-        return block_;                                                                             \
+        return account_allocated(block_, size, DOMAIN_NATIVE);                                     \
     } while (0)
 
 HOOK_EXPORTED void *malloc(size_t size)
@@ -87,9 +95,17 @@ HOOK_EXPORTED void *calloc(size_t count, size_t size)
     PASS_ON(next.calloc(count, size), count * size);
 }
 
+static __attribute__((noinline)) void free_sampled(void *address)
+{
+    if (account_free(address))
+        next.free(address);
+}
+
 HOOK_EXPORTED void free(void *address)
 {
-    if (account_freed(address) && address && is_ready())
+    if (UNLIKELY(blocks_may_have(address)))
+        free_sampled(address);
+    else
         next.free(address);
 }
 

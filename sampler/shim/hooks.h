@@ -16,6 +16,9 @@ struct next_functions {
 
 extern struct next_functions next __attribute__((visibility("hidden")));
 
+/* In copy_hooks.c: serves until the next one is known. */
+void *memmove_early(void *to, const void *from, size_t size);
+
 /* Before it is called, and while it runs, a small store of the shim's own serves. */
 void hooks_resolve(void);
 

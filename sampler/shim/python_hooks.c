@@ -33,8 +33,7 @@ static void *layer_malloc(void *context, size_t size)
     shim_thread.inside = true;
     void *address = layer->below.malloc(layer->below.context, size);
     shim_thread.inside = false;
-    account_allocated(address, size, layer->domain);
-    return address;
+    return account_allocated(address, size, layer->domain);
 }
 
 static void *layer_calloc(void *context, size_t count, size_t size)
@@ -45,14 +44,21 @@ static void *layer_calloc(void *context, size_t count, size_t size)
     shim_thread.inside = true;
     void *address = layer->below.calloc(layer->below.context, count, size);
     shim_thread.inside = false;
-    account_allocated(address, count * size, layer->domain);
-    return address;
+    return account_allocated(address, count * size, layer->domain);
+}
+
+static __attribute__((noinline)) void layer_free_sampled(const struct layer *layer, void *address)
+{
+    if (account_free(address))
+        layer->below.free(layer->below.context, address);
 }
 
 static void layer_free(void *context, void *address)
 {
     const struct layer *layer = context;
-    if (account_freed(address))
+    if (UNLIKELY(blocks_may_have(address)))
+        layer_free_sampled(layer, address);
+    else
         layer->below.free(layer->below.context, address);
 }
 

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""What the shim costs the programs that it is loaded into: each program runs bare and with the
+shim by turns, and the CPU time (user and system) of the runs is compared: the least of each, which
+other work on the machine disturbs least, and the median of the ratios of neighbours. SCALENE_ATTACH names the built program, SCALENE_TEST_PROGRAMS the folder
+of ring_dump, which reads the ring meanwhile; arguments are interpreters."""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+WINDOW = 524287
+COPY_WINDOW = 7 << 20  # Scalene's own
+
+# name, the largest ratio that is wanted, program
+PROGRAMS = [
+    ("objects", 1.25, "for _ in range(80):\n [(i, str(i), {i: i}) for i in range(20000)]"),
+    ("bytes", 1.25, "for _ in range(60):\n [bytes(300) for _ in range(30000)]"),
+    ("rebound", 1.25, "for i in range(8000000):\n x = bytes(200)"),
+    ("strings", 1.25, "s = 'word ' * 2000\nfor _ in range(12000):\n '-'.join(s.split()).upper()"),
+    ("growing", 1.25, "for _ in range(100):\n l = []\n b = bytearray()\n"
+                      " for i in range(60000):\n  l.append(b); b += b'four'"),
+    ("large", 1.25, "for _ in range(12000):\n a = bytearray(200000); b = bytes(a)"),
+    ("integers", 1.25, "def f(n):\n for i in range(n): pass\nf(20000000)"),
+    ("nothing", 1.01, "from itertools import repeat\ndef f(n):\n s = 0\n"
+                      " for _ in repeat(None, n):\n  s = (s + 1) & 127\nf(20000000)"),
+]
+
+
+def telling(python, program):
+    """The program tells its own time: ring_dump's is another's."""
+    return [python, "-I", "-S", "-c", program + "\nimport time, sys\n"
+            "sys.stderr.write('%f' % time.process_time())"]
+
+
+def own_cpu(command):
+    answer = subprocess.run(command, stderr=subprocess.PIPE, check=True)
+    return float(answer.stderr)
+
+
+def measure(python, program, rounds):
+    folder = os.path.dirname(os.environ["SCALENE_ATTACH"])
+    dump = [os.path.join(os.environ["SCALENE_TEST_PROGRAMS"], "ring_dump"),
+            os.path.join(folder, "libscalene_shim.so"), str(WINDOW), str(COPY_WINDOW)]
+    command = telling(python, program)
+    without, with_shim = [], []
+    with tempfile.NamedTemporaryFile() as output:
+        for _ in range(rounds):
+            without.append(own_cpu(command))
+            with_shim.append(own_cpu([*dump, output.name, *command]))
+    ratios = [b / a for a, b in zip(without, with_shim)]
+    return min(without), min(with_shim), statistics.median(ratios)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", help="the program of this name")
+    parser.add_argument("pythons", nargs="+")
+    options = parser.parse_args()
+    print("%-10s %-9s %8s %8s %7s %7s %7s" % (
+        "python", "program", "bare s", "shim s", "ratio", "median", "wanted"))
+    for python in options.pythons:
+        for name, wanted, program in PROGRAMS:
+            if options.only in (None, name):
+                before, after, ratio = measure(python, program, options.rounds)
+                print("%-10s %-9s %8.3f %8.3f %7.3f %7.3f %7.2f" % (
+                    os.path.basename(python), name, before, after, after / before, ratio, wanted),
+                    flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
