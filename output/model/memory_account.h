@@ -33,6 +33,7 @@ struct memory_account {
     double native_bytes;             /* allocated with no Python on the stack, */
     double hidden_bytes;             /* and with none that is shown */
     double live_bytes, python_bytes; /* of all processes now, and CPython's part */
+    double left_bytes;               /* never freed, of processes that have ended */
     double peak_bytes, peak_python_bytes, peak_allocated_bytes; /* when that was highest */
     uint32_t peak_line;                                         /* number of a tally, or NOTHING */
     double unfollowed_bytes;                                    /* of blocks that found no room */

@@ -42,7 +42,7 @@ int memory_tally_finish(const struct memory_tally *tally, const struct memory_ba
     double allocations = fmax(tally->allocations, tally->allocated_bytes > 0);
     ret->allocated_mb = ret->n_malloc_mb = megabytes(tally->allocated_bytes);
     ret->freed_mb = megabytes(tally->freed_bytes);
-    ret->live_mb = megabytes(tally->live_bytes);
+    ret->live_mb = megabytes(tally->live_bytes + tally->left_bytes);
     ret->at_peak_mb = megabytes(tally->at_peak_bytes);
     ret->n_peak_mb = megabytes(tally->peak_bytes);
     ret->n_growth_mb =

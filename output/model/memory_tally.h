@@ -9,6 +9,7 @@ struct memory_tally { /* all zero is nothing */
     double allocated_bytes, python_bytes, freed_bytes, copied_bytes;
     double allocations; /* how many there were, as far as samples tell */
     double live_bytes, peak_bytes;
+    double left_bytes;          /* never freed, of processes that have ended */
     double ended_bytes;         /* live at their peaks, of processes that have ended */
     double at_peak_bytes;       /* of all processes; filled in before a report */
     struct timeline footprints; /* of the whole process, when the line allocated or was freed from

@@ -39,7 +39,7 @@ static void add_totals(struct report *report, const struct memory_account *accou
     report->totals.allocated_mb =
         megabytes(account->allocated_bytes + (double)loss->allocated_bytes);
     report->totals.freed_mb = megabytes(account->freed_bytes + (double)loss->freed_bytes);
-    report->totals.live_mb = megabytes(account->live_bytes);
+    report->totals.live_mb = megabytes(account->live_bytes + account->left_bytes);
     report->totals.copied_mb = megabytes(account->copied_bytes + (double)loss->copied_bytes);
     report->sampling.shim_records = (int64_t)(loss->records ?: account->events);
     report->sampling.shim_lost = (int64_t)loss->lost;
