@@ -1,6 +1,7 @@
 #include "sampler/app/members.h"
 
 #include "sampler/app/member.h"
+#include "sampler/app/shim_folder.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/target/cpu_clock.h"
 
@@ -12,7 +13,7 @@ struct members {
     struct sources *sources;
     uint64_t start_ns, samples;
     struct member **list;
-    size_t count, capacity, python;
+    size_t count, capacity, python, without_shim;
     struct stack_counts ended_counts;
 };
 
@@ -65,18 +66,12 @@ void members_free(struct members *members)
 
 /* ---- who they are ---- */
 
-static struct member *member_find(const struct members *members, pid_t pid)
+static struct member *member_find(struct members *members, pid_t pid)
 {
     for (size_t i = 0; i < members->count; i++)
         if (members->list[i]->pid == pid && !members->list[i]->ended)
             return members->list[i];
     return NULL;
-}
-
-bool members_is_python(const struct members *members, pid_t pid)
-{
-    const struct member *member = member_find(members, pid);
-    return member && member->was_python;
 }
 
 static int member_add(struct members *members, struct member **ret)
@@ -140,10 +135,13 @@ size_t members_open_due(struct members *members, uint64_t now_ns, struct failure
         struct failure refusal = { 0 };
         if (!member_waits_for_open(member) || member->next_try_ns > now_ns)
             continue;
-        if (!member_open(member, &members->options, members->sources, now_ns, &refusal))
-            members->python++;
-        else if (member_is_refused(member))
-            *why = refusal;
+        if (member_open(member, &members->options, members->sources, now_ns, &refusal)) {
+            if (member_is_refused(member))
+                *why = refusal;
+            continue;
+        }
+        members->python++;
+        members->without_shim += !shim_is_loaded(member->pid);
     }
     return members->python;
 }
@@ -393,6 +391,7 @@ void members_look(const struct members *members, struct members_glance *ret)
 {
     *ret = (struct members_glance){
         .python = members->python,
+        .without_shim = members->without_shim,
         .samples = members->samples,
         .counts = members->ended_counts,
     };

@@ -30,9 +30,6 @@ int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t n
 void members_end(struct members *members, pid_t pid, int exit_status, uint64_t cpu_ns,
                  uint64_t now_ns);
 
-/* A Python has been seen in it, and it has not ended. */
-bool members_is_python(const struct members *members, pid_t pid);
-
 /* Opens what is due. Returns how many members were opened so far; `why` keeps the last one that was
  * not allowed or is not known. */
 size_t members_open_due(struct members *members, uint64_t now_ns, struct failure *why);
@@ -48,8 +45,9 @@ int members_tick(struct members *members, uint64_t now_ns, struct profile *profi
 int members_tell(struct members *members, uint64_t now_ns, bool last, struct profile *profile);
 
 struct members_glance {
-    size_t alive;  /* members that have not ended */
-    size_t python; /* that were Pythons */
+    size_t alive;        /* members that have not ended */
+    size_t python;       /* that were Pythons */
+    size_t without_shim; /* of those */
     uint64_t samples, rss_bytes;
     struct stack_counts counts; /* over all members, the ended too */
 };

@@ -22,8 +22,6 @@ struct run_memory {
     struct shim_folder *folder;
     char **environment;
     uint64_t next_ns, interval_ns;
-    size_t without_shim;     /* Pythons that ended and never loaded it */
-    bool any_shim;           /* somebody did */
     struct failure obstacle; /* code 0: none */
 };
 
@@ -166,19 +164,11 @@ int run_memory_switch(struct run *run, bool on)
     return count < 0 ? (int)count : 0;
 }
 
-static void process_judge(struct run_memory *memory, pid_t pid)
-{
-    bool knows = ring_reader_knows(memory->reader, pid);
-    memory->any_shim |= knows;
-    memory->without_shim += !knows && members_is_python(memory->run->members, pid);
-}
-
 int run_memory_end(struct run *run, pid_t pid)
 {
     if (!is_read(run))
         return 0;
     long count = ring_drain(run->memory, clock_ns(CLOCK_MONOTONIC));
-    process_judge(run->memory, pid);
     ring_reader_forget(run->memory->reader, pid);
     return count < 0 ? (int)count : 0;
 }
@@ -195,18 +185,15 @@ static int note_add(struct run *run, const char *format, const char *detail)
 static int notes_add(struct run *run)
 {
     char count[32];
-    const struct run_memory *memory = run->memory;
-    if (memory->obstacle.code)
-        return note_add(run, "memory was not profiled: %s", memory->obstacle.text);
-    if (!memory->without_shim)
+    struct members_glance members;
+    members_look(run->members, &members);
+    if (run->memory->obstacle.code)
+        return note_add(run, "memory was not profiled: %s", run->memory->obstacle.text);
+    if (!members.without_shim)
         return 0;
-    snprintf(count, sizeof count, "%zu", memory->without_shim);
-    return memory->any_shim
-               ? note_add(run,
-                          "the memory of %s Python processes is missing: the shim was not "
-                          "loaded into them",
-                          count)
-               : note_add(run, "memory was not profiled: the shim was not loaded%s", "");
+    snprintf(count, sizeof count, "%zu", members.without_shim);
+    return note_add(run, "the memory of %s Python processes is missing: the shim was not loaded",
+                    count);
 }
 
 /* At the end nobody comes back to a slot that is not whole yet. */

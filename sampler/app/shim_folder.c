@@ -89,6 +89,13 @@ static bool file_names(const char *file, char separator, const char *text)
     return false;
 }
 
+bool shim_is_loaded(pid_t pid)
+{
+    char file[64];
+    snprintf(file, sizeof file, "/proc/%d/maps", pid);
+    return file_names(file, '\n', "/" LIBRARY);
+}
+
 static bool is_used(const char *folder)
 {
     char file[64];

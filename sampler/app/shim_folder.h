@@ -10,6 +10,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+/* Into that process. */
+bool shim_is_loaded(pid_t pid);
 
 /* The library beside the program, as it is built, or where it was installed. */
 int shim_library_find(char *into, size_t size, struct failure *why);
