@@ -296,11 +296,10 @@ static enum slot_state slot_read(const struct ring_reader *reader, uint64_t tick
     return plausible ? SLOT_WHOLE : SLOT_BROKEN;
 }
 
-/* How many slots from the position on belong together, and what became of them. */
 struct gathered {
     enum slot_state state;
-    uint64_t slots; /* whole: of the record; else those before the slot that is not */
-    bool is_rest;   /* the first slot is no record's beginning */
+    uint64_t slots; /* whole: of the record; else up to where the next one may begin */
+    bool is_rest;   /* of a record that was given up before */
 };
 
 /* The record's own head says the same as its slots. */
@@ -315,20 +314,17 @@ static struct gathered record_gather(struct ring_reader *reader, uint64_t limit)
     struct ring_slot first, slot;
     enum slot_state state = slot_read(reader, reader->position, &first);
     if (state != SLOT_WHOLE)
-        return (struct gathered){ .state = state };
-    if (first.index)
-        return (struct gathered){ .state = SLOT_BROKEN, .is_rest = true };
-    if (first.count > limit - reader->position)
-        return (struct gathered){ .state = SLOT_BROKEN };
+        return (struct gathered){ state, 1, false };
+    if (first.index || first.count > limit - reader->position)
+        return (struct gathered){ SLOT_BROKEN, 1, first.index > 0 };
     slot = first;
     for (uint64_t i = 0; i < first.count; i++) {
         if (i > 0)
             state = slot_read(reader, reader->position + i, &slot);
-        if (state == SLOT_WHOLE &&
-            (slot.index != i || slot.count != first.count || slot.pid != first.pid))
-            state = SLOT_BROKEN;
         if (state != SLOT_WHOLE)
-            return (struct gathered){ .state = state, .slots = i };
+            return (struct gathered){ state, i + 1, false };
+        if (slot.index != i || slot.count != first.count || slot.pid != first.pid)
+            return (struct gathered){ SLOT_BROKEN, i, false };
         memcpy(reader->record + i * RING_SLOT_ROOM, slot.room, RING_SLOT_ROOM);
     }
     bool whole = head_fits((const struct record_head *)reader->record, &first) &&
@@ -346,13 +342,12 @@ static bool is_overdue(struct ring_reader *reader, uint64_t ticket, uint64_t lim
     return false;
 }
 
-/* Neighbours that are skipped were one record, as far as anybody can tell. */
+/* Unwritten neighbours were one record, as far as anybody can tell. */
 static void slots_skip(struct ring_reader *reader, const struct gathered *gathered)
 {
     reader->skipped += !reader->skips && !gathered->is_rest;
     reader->skips = gathered->state == SLOT_UNWRITTEN;
-    reader->position += gathered->state == SLOT_UNWRITTEN || !gathered->slots ? gathered->slots + 1
-                                                                              : gathered->slots;
+    reader->position += gathered->slots;
 }
 
 /* Where the tickets end that were given. Writers never give more than there are slots: somebody
@@ -375,7 +370,7 @@ long ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, struct ring_
     while (reader->position < limit && !error) {
         struct gathered gathered = record_gather(reader, limit);
         if (gathered.state == SLOT_UNWRITTEN &&
-            !is_overdue(reader, reader->position + gathered.slots, limit, now_ns))
+            !is_overdue(reader, reader->position + gathered.slots - 1, limit, now_ns))
             break;
         if (gathered.state == SLOT_WHOLE) {
             error = record_tell(reader, now_ns, sink);
