@@ -38,7 +38,7 @@ int ring_open(const char *path, struct ring *ret)
     uint64_t size = error ? 0 : (uint64_t)status.st_size;
     long at = error ? -1
                     : syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_NORESERVE, fd, 0);
+                              MAP_SHARED | MAP_NORESERVE, fd, 0L);
     close(fd);
     if (at == -1)
         return -EBADMSG;

@@ -9,11 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* All zero; NULL where there is none. */
+/* All zero; NULL where there is none. syscall() takes its arguments as longs: a plain 0 is half of
+ * one. */
 static inline void *space_reserve(size_t size)
 {
     long at = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1L, 0L);
     return at == -1 ? NULL : (void *)at;
 }
 
