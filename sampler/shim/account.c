@@ -208,6 +208,7 @@ void account_copy(size_t size)
     if (shim_thread.inside) {
         if (shim_thread.watch && size > shim_thread.watch->copied)
             shim_thread.watch->copied = size;
+        shim_thread.copy_countdown += (int64_t)size; /* else the next is taken for the sample */
         return;
     }
     struct stay stay = stay_begin();
