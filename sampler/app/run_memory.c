@@ -175,25 +175,18 @@ int run_memory_end(struct run *run, pid_t pid)
 
 /* ---- the profile ---- */
 
-static int note_add(struct run *run, const char *format, const char *detail)
-{
-    char text[sizeof run->memory->obstacle.text + 64];
-    snprintf(text, sizeof text, format, detail);
-    return profile_add_note(run->profile, text);
-}
-
 static int notes_add(struct run *run)
 {
-    char count[32];
+    char text[sizeof run->memory->obstacle.text + 64];
     struct members_glance members;
     members_look(run->members, &members);
-    if (run->memory->obstacle.code)
-        return note_add(run, "memory was not profiled: %s", run->memory->obstacle.text);
-    if (!members.without_shim)
-        return 0;
-    snprintf(count, sizeof count, "%zu", members.without_shim);
-    return note_add(run, "the memory of %s Python processes is missing: the shim was not loaded",
-                    count);
+    if (!run->memory->obstacle.code)
+        return members.without_shim
+                   ? profile_add_note(run->profile, "the memory of Python processes that did not "
+                                                    "load the shim is missing")
+                   : 0;
+    snprintf(text, sizeof text, "memory was not profiled: %s", run->memory->obstacle.text);
+    return profile_add_note(run->profile, text);
 }
 
 /* At the end nobody comes back to a slot that is not whole yet. */

@@ -1,0 +1,307 @@
+"""Memory of launched programs: programs that count what they allocate, and what a profile says of
+their lines; and that nothing else of them is changed."""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+
+import harness
+from harness import PROGRAMS
+from profiler import FolderTest, hear_interrupts
+
+MIB = 1 << 20
+WINDOW = 16384
+DOUBT = 5  # standard deviations
+# What the interpreter itself allocates in a line: grown tables, code that specialises.
+SLACK = 0.02
+SLACK_BYTES = 256 << 10
+DEBUG_BYTES = 40  # that a debug allocator adds to each block: 5 words of 8 bytes, at most
+LOOKS = 3  # where the ring was full, because others kept us from reading it
+
+
+class MemoryTest(FolderTest):
+    def options(self, *more, window=WINDOW):
+        return [harness.SCALENE_ATTACH, "-q", "--memory", "--allocation-sampling-window",
+                str(window), "-o", self.output, *more]
+
+    def program(self, name, *words):
+        return harness.CURRENT.command(harness.CURRENT.inner(os.path.join(PROGRAMS, name)), *words)
+
+    def run_words(self, words, env=None, stdin=b"", **options):
+        return subprocess.run([str(word) for word in words], input=stdin, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=harness.PATIENCE_S,
+                              env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **(env or {})),
+                              **options)
+
+    def launch(self, *command, env=None, options=()):
+        """What it says, line by line, and its profile; whole, as far as we have a say in it."""
+        for _ in range(LOOKS):
+            answer = self.run_words([*self.options(*options), "--", *command], env)
+            self.assertEqual((answer.returncode, answer.stderr), (0, b""), answer.stderr)
+            said = [json.loads(line) for line in answer.stdout.decode().splitlines()]
+            profile = self.profile()
+            if not profile["sampling"]["shim_lost"]:
+                break
+        self.assertEqual(profile["sampling"]["shim_lost"], 0)
+        self.assertGreater(profile["sampling"]["shim_records"], 0, profile["notes"])
+        return said, profile
+
+    def lines_of(self, profile, program):
+        (name,) = [name for name in profile["files"] if name.endswith(program)]
+        return {line["lineno"]: line for line in profile["files"][name]["lines"]}
+
+    def doubt_of(self, size, blocks, window=WINDOW):
+        """The sampler's own error, and what the interpreter may add."""
+        chance = -math.expm1(-size / blocks / window)  # that a block is sampled
+        return (DOUBT * math.sqrt((1 - chance) / chance / blocks) + SLACK) * size + SLACK_BYTES
+
+    def check_size(self, shown_mb, size, truth, what, more=0):
+        doubt = self.doubt_of(truth["allocated"], truth["blocks"])
+        shown = shown_mb * MIB
+        text = "%s of %s: %d, and shown are %d, with a doubt of %d" % (
+            what, truth["name"], size, shown, doubt)
+        self.assertGreaterEqual(shown, size - doubt, text)
+        self.assertLessEqual(shown, size + more + doubt, text)
+
+    def check_line(self, line, truth, more=0):
+        """`more` is what each block may have on top of what it was asked for."""
+        more *= truth["blocks"]
+        stays = truth["allocated"] - truth["freed"]
+        self.check_size(line["allocated_mb"], truth["allocated"], truth, "allocated", more)
+        self.check_size(line["n_malloc_mb"], truth["allocated"], truth, "n_malloc_mb", more)
+        self.check_size(line["freed_mb"], truth["freed"], truth, "freed", more)
+        self.check_size(line["live_mb"], stays, truth, "live", more if stays else 0)
+        self.check_size(line["n_peak_mb"], truth["peak"], truth, "peak", more)
+        self.assertLessEqual(line["at_peak_mb"], line["n_peak_mb"] + 1e-6)
+        self.assertAlmostEqual(line["allocated_mb"], line["freed_mb"] + line["live_mb"], delta=0.01)
+        if truth["python"]:
+            self.assertGreaterEqual(line["n_python_fraction"], 0.7, truth["name"])
+        elif truth["python"] is False:
+            self.assertLessEqual(line["n_python_fraction"], 0.3, truth["name"])
+
+
+class Lines(MemoryTest):
+    def check_program(self, *flags, more=0, env=None):
+        python, *words = self.program("memory_lines.py")[-2:]
+        before = self.program("memory_lines.py")[:-2]
+        (account,), profile = self.launch(*before, python, *flags, *words, env=env)
+        lines = self.lines_of(profile, "memory_lines.py")
+        for truth in account:
+            with self.subTest(truth["name"]):
+                self.check_line(lines[truth["line"]], truth, more)
+        return account, profile
+
+    def test_account(self):
+        account, profile = self.check_program(env=harness.CURRENT.with_numpy())
+        totals = profile["totals"]
+        self.assertGreaterEqual(totals["allocated_mb"] * MIB * 1.03,
+                                sum(each["allocated"] for each in account))
+        self.assertAlmostEqual(totals["live_mb"], totals["allocated_mb"] - totals["freed_mb"],
+                               delta=0.01)
+        self.assertEqual(profile["sampling"]["allocation_window"], WINDOW)
+        self.assertTrue(profile["memory"])
+
+    def setUp(self):
+        super().setUp()
+        if harness.CURRENT.free_threaded and "malloc" in self.id().split(".")[-1]:
+            self.skipTest("a free-threaded build has mimalloc alone")
+
+    def test_every_malloc(self):
+        self.check_program(env={"PYTHONMALLOC": "malloc"})
+
+    def test_development_mode(self):
+        self.check_program("-X", "dev", more=DEBUG_BYTES)
+
+    def test_malloc_debug(self):
+        self.check_program(more=DEBUG_BYTES, env={"PYTHONMALLOC": "malloc_debug"})
+
+    def test_no_bias(self):
+        """Over many samples: their chance is 0.6 % here."""
+        (truth,), profile = self.launch(*self.program("memory_churn.py"))
+        line = self.lines_of(profile, "memory_churn.py")[truth["line"]]
+        self.assertAlmostEqual(line["allocated_mb"] * MIB / truth["allocated"], 1, delta=0.02)
+        self.assertAlmostEqual(line["freed_mb"] * MIB / truth["allocated"], 1, delta=0.02)
+
+
+class Children(MemoryTest):
+    def test_forked_and_others(self):
+        said, profile = self.launch(*self.program("memory_children.py"))
+        lines = self.lines_of(profile, "memory_children.py")
+        self.assertEqual(len(said), 3)
+        for truth in said:
+            shown = lines[truth["line"]]["allocated_mb"] * MIB
+            self.assertAlmostEqual(shown / truth["allocated"], 1, delta=0.02, msg=truth["name"])
+        pids = {process["pid"] for process in profile["processes"]}
+        self.assertLessEqual({truth["pid"] for truth in said}, pids)
+
+    def test_not_followed(self):
+        """What children do is in no number when they are not wanted."""
+        said, profile = self.launch(*self.program("memory_children.py"),
+                                    options=["--no-subprocesses"])
+        lines = self.lines_of(profile, "memory_children.py")
+        for truth in said:
+            self.assertEqual(lines[truth["line"]]["allocated_mb"], 0, truth["name"])
+        self.assertGreaterEqual(profile["totals"]["allocated_mb"], 8)
+
+    def test_shell_in_between(self):
+        said, profile = self.launch("sh", "-c", '"$@"; exit 0', "sh",
+                                    *self.program("memory_children.py", "in_program"))
+        lines = self.lines_of(profile, "memory_children.py")
+        shown = lines[said[0]["line"]]["allocated_mb"] * MIB
+        self.assertAlmostEqual(shown / said[0]["allocated"], 1, delta=0.02)
+
+
+class Pages(MemoryTest):
+    def test_zeros_and_copies(self):
+        (truth,), profile = self.launch(*self.program("memory_zeros.py"))
+        self.assertLess(truth["grown"], 5e6)
+        lines = self.lines_of(profile, "memory_zeros.py")
+        line = lines[truth["line"]]
+        self.assertAlmostEqual(line["allocated_mb"] * MIB / truth["allocated"], 1, delta=0.02)
+        self.assertAlmostEqual(line["live_mb"] * MIB / truth["allocated"], 1, delta=0.02)
+        self.assertLessEqual(line["n_python_fraction"], 0.3)
+        elapsed_s = profile["totals"]["elapsed_s"]
+        copied = lines[truth["copy_line"]]["n_copy_mb_s"] * elapsed_s * MIB
+        self.assertAlmostEqual(copied / truth["copied"], 1, delta=0.1)
+        self.assertAlmostEqual(profile["totals"]["copied_mb"] * MIB / truth["copied"], 1,
+                               delta=0.15)
+
+
+class Unharmed(MemoryTest):
+    def surroundings(self, words, env):
+        answer = self.run_words(words, env, stdin=b"typed\n")
+        return answer.returncode, json.loads(answer.stdout.decode()), answer.stderr
+
+    def check_same(self, env):
+        program = self.program("memory_surroundings.py", "a word", "--memory")
+        bare = self.surroundings(program, env)
+        profiled = self.surroundings([*self.options("--"), *program], env)
+        own = bare[1]["environment"].pop("LD_PRELOAD", None)
+        ours = profiled[1]["environment"].pop("LD_PRELOAD")
+        self.assertEqual(profiled, bare)
+        self.assertRegex(ours, r"\A/\S+/libscalene_shim\.so%s\Z" % (":" + own if own else ""))
+        self.assertFalse(os.path.exists(ours.split(":")[0]), "left behind")
+
+    def test_surroundings(self):
+        self.check_same({})
+
+    def test_its_own_preload(self):
+        self.check_same({"LD_PRELOAD": "libm.so.6"})
+
+    def test_cpu_only(self):
+        program = self.program("memory_surroundings.py")
+        self.assertEqual(self.surroundings([*self.options("--cpu-only", "--"), *program], {}),
+                         self.surroundings(program, {}))
+
+    def test_attaching(self):
+        """Not there yet, and said so before anything is done."""
+        with harness.Target("threads.py", "spinning") as target:
+            answer = harness.run_attach("--memory", "-o", self.output, "--pid", target.pid)
+            self.refuse(answer, harness.OWN_FAILURE, "memory", "start it with")
+            self.assertFalse(os.path.exists(self.output))
+
+    def test_without_the_library(self):
+        """A program that was taken out of its folder profiles all the rest."""
+        program = shutil.copy(harness.SCALENE_ATTACH, self.folder)
+        words = [program, *self.options("--")[1:], *self.program("launched.py", "0.1", "exit", "5")]
+        answer = self.run_words(words)
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (5, b"", b""))
+        (note,) = [note for note in self.profile()["notes"] if "memory" in note]
+        self.assertIn("libscalene_shim.so", note)
+
+    def test_no_preload_in_between(self):
+        program = self.program("memory_children.py", "in_program")
+        answer = self.run_words([*self.options("--"), "env", "-u", "LD_PRELOAD", *program])
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        profile = self.profile()
+        self.assertIn("the memory of Python processes that did not load the shim is missing",
+                      profile["notes"])
+
+
+class Ends(MemoryTest):
+    """The program has what it needs, whatever becomes of the profiler."""
+
+    def test_duration(self):
+        """The profiling ends before the program; its later children start as if nothing were."""
+        ends = "import subprocess, sys, time; time.sleep(0.6); " \
+               "sys.exit(subprocess.call([sys.executable, '-c', 'exit(9)']))"
+        answer = self.run_words([*self.options("-d", "0.2", "--profile-all", "--"),
+                                 *harness.CURRENT.command("-c", ends)])
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (9, b"", b""))
+
+    def test_killed_profiler(self):
+        with Storm(self) as storm:
+            storm.hear()
+            storm.process.kill()
+            storm.process.wait()
+            for _ in range(20):  # far more than the ring holds
+                storm.step()
+            self.assertEqual(storm.end(), {"result": 42, "children": ["fine\n"]})
+
+    def test_off_and_on(self):
+        with Storm(self) as storm:
+            storm.hear()
+            storm.step()
+            storm.tell("off")
+            storm.step()
+            storm.step()
+            storm.tell("on")
+            storm.step()
+            self.assertEqual(storm.end()["result"], 42)
+            storm.wait()
+            line = self.lines_of(self.profile(), "memory_storm.py")[storm.line]
+            self.assertAlmostEqual(line["allocated_mb"] * MIB / storm.size, 2, delta=0.1)
+
+
+class Storm:
+    """memory_storm.py below a profiler: allocates as much in each step."""
+
+    def __init__(self, test):
+        self.test = test
+        self.env = {"XDG_RUNTIME_DIR": test.folder}
+        go_read, self.go = os.pipe()
+        ready, ready_write = os.pipe()
+        self.process = subprocess.Popen(
+            test.options("--", *test.program("memory_storm.py")),
+            pass_fds=(go_read, ready_write), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, preexec_fn=hear_interrupts,
+            env=dict(os.environ, TARGET_PIPES="%d,%d" % (ready_write, go_read), **self.env))
+        os.close(go_read)
+        os.close(ready_write)
+        self.heard = os.fdopen(ready)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.go)
+        self.heard.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def hear(self):
+        facts = json.loads(self.heard.readline())
+        self.pid, self.line, self.size = facts["pid"], facts["line"], facts["size"]
+
+    def step(self):
+        os.write(self.go, b"x")
+        self.test.assertEqual(json.loads(self.heard.readline()), "done")
+
+    def tell(self, verb):
+        answer = harness.run_attach(verb, "--pid", self.pid, env=self.env)
+        self.test.assertEqual(answer.returncode, 0, answer.stderr)
+
+    def end(self):
+        os.write(self.go, b"e")
+        return json.loads(self.heard.readline())
+
+    def wait(self):
+        _, error = self.process.communicate(timeout=harness.PATIENCE_S)
+        self.test.assertEqual((self.process.returncode, error), (0, b""))
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,122 @@
+"""Scalene's own tests of memory, rewritten: which line allocates, who asked, what is a leak. And
+Scalene itself reads the profiles, where cmake/scalene has brought it."""
+
+import importlib.util
+import os
+import subprocess
+
+import harness
+from harness import PROGRAMS
+from profiler import FolderTest
+
+CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+SCALENE = os.path.join(CACHE, "scalene-attach", "scalene-venv", "bin")
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Cases(FolderTest):
+    def launch(self, case, window=32768):
+        program = harness.CURRENT.inner(os.path.join(PROGRAMS, "memory_cases.py"))
+        answer = harness.run_attach("-q", "--memory", "--allocation-sampling-window", window, "-o",
+                                    self.output, "--", *harness.CURRENT.command(program, case))
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        profile = self.profile()
+        (self.file,) = [file for name, file in profile["files"].items()
+                        if name.endswith("memory_cases.py")]
+        return profile
+
+    def line(self, word):
+        (found,) = [line for line in self.file["lines"]
+                    if line["line"].rstrip().endswith("# " + word)]
+        return found
+
+    def function(self, name):
+        (found,) = [each for each in self.file["functions"] if each["line"] == name]
+        return found
+
+    def megabytes(self, word):
+        return self.line(word)["n_malloc_mb"]
+
+    def near(self, shown, truth):
+        self.assertAlmostEqual(shown / truth, 1, delta=0.06)
+
+    def leaves(self, profile):
+        """MB by the innermost line of the program."""
+        found = {}
+        for frames, megabytes in profile["memory_stacks"]:
+            leaf = frames[-1]
+            if leaf["filename_or_module"].endswith("memory_cases.py"):
+                found[leaf["line"]] = found.get(leaf["line"], 0) + megabytes
+        return found
+
+    def test_two_allocators(self):
+        profile = self.launch("two_allocators")
+        self.near(self.megabytes("large"), 48)
+        self.near(self.megabytes("small"), 12)
+        most = max(self.file["lines"], key=lambda line: line["n_malloc_mb"])
+        self.assertEqual(most["lineno"], self.line("large")["lineno"])
+        self.near(self.function("large")["n_malloc_mb"], 48)
+        self.assertGreater(profile["max_footprint_mb"], 0.94 * 60)
+        self.assertLess(profile["max_footprint_mb"], 70, "with what the interpreter itself has")
+        self.assertEqual(profile["max_footprint_lineno"], self.line("small")["lineno"])
+
+    def test_python_and_native(self):
+        self.launch("python_and_native")
+        self.assertGreaterEqual(self.line("python")["n_python_fraction"], 0.7)
+        self.assertLessEqual(self.line("native")["n_python_fraction"], 0.3)
+        self.near(self.megabytes("python"), 40)
+        self.near(self.megabytes("native"), 40)
+
+    def test_arithmetic_has_none(self):
+        profile = self.launch("arithmetic")
+        allocates = self.line("allocates")
+        self.near(allocates["n_peak_mb"], 40)
+        for word in ("multiplies", "subtracts"):
+            self.assertLessEqual(self.line(word)["n_peak_mb"], 0.05 * allocates["n_peak_mb"])
+        self.assertGreaterEqual(self.function("arithmetic")["n_malloc_mb"],
+                                allocates["n_malloc_mb"])
+        self.near(self.leaves(profile)[allocates["lineno"]], 40)
+
+    def test_innermost_line(self):
+        profile = self.launch("nested")
+        self.near(self.megabytes("inner"), 30)
+        self.assertLess(self.megabytes("outer"), 1)
+        (stack,) = [frames for frames, megabytes in profile["memory_stacks"] if megabytes > 20]
+        names = [frame["display_name"] for frame in stack]
+        self.assertEqual(names[-3:], ["nested", "outer", "inner"])
+
+    def test_threads(self):
+        profile = self.launch("threads")
+        self.near(self.megabytes("first"), 20)
+        self.near(self.megabytes("second"), 60)
+        self.assertLess(self.megabytes("sleeps"), 1)
+        leaves = self.leaves(profile)
+        self.near(leaves[self.line("second")["lineno"]], 60)
+
+    def test_leak(self):
+        self.launch("leak")
+        leaks = self.file["leaks"]
+        leaking = str(self.line("leaks")["lineno"])
+        self.assertEqual(set(leaks), {leaking})
+        self.assertGreater(leaks[leaking]["likelihood"], 0.9)
+        self.assertGreater(leaks[leaking]["velocity_mb_s"], 0)
+        self.near(self.line("leaks")["live_mb"], 400 * 0.1 * 1e6 / (1 << 20))
+        self.assertLess(self.line("rebinds")["n_peak_mb"], 11)
+
+    def test_scalene_reads_it(self):
+        if not os.path.exists(os.path.join(SCALENE, "scalene")):
+            self.skipTest("no Scalene here; cmake/scalene makes it")
+        self.launch("two_allocators")
+        spec = importlib.util.spec_from_file_location(
+            "test_profiles", os.path.join(TESTS, "scalene", "test_profiles.py"))
+        profiles = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(profiles)
+        profiles.check_model(self.folder, self.output)
+        shown = subprocess.run([os.path.join(SCALENE, "scalene"), "view", "--cli", self.output],
+                               stdout=subprocess.PIPE, cwd=self.folder, check=True,
+                               env=dict(os.environ, COLUMNS="200", NO_COLOR="1")).stdout.decode()
+        self.assertIn("memory_cases.py", shown)
+
+
+if __name__ == "__main__":
+    harness.main()

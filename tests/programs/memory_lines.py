@@ -1,0 +1,180 @@
+"""Allocates, line by line, what it can count itself, and prints its account: bytes that a line
+asked for and in how many blocks, how much of that was freed again, the most that there was of it at
+once, and whether CPython's allocators were asked.
+
+Nothing is given back at the end: it goes without cleaning up."""
+
+import ctypes
+import gc
+import json
+import mmap
+import os
+import queue
+import sys
+import sysconfig
+import threading
+from itertools import repeat
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+COUNT = 150000
+MEBI = 1 << 20
+BLOCK = bytes(4096)
+NAMES = ["name-%06d" % number for number in range(COUNT)]
+PATTERN = {"one": 1, "two": 2, "three": 3}
+SIZE = 48 * MEBI
+
+account = []
+kept = []  # what stays
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+libc.free.restype = None
+
+
+def next_line():
+    return sys._getframe(1).f_lineno + 1
+
+
+def tell(line, allocated, blocks, freed=0, peak=None, python=True):
+    account.append({"line": line, "name": sys._getframe(1).f_code.co_name, "blocks": blocks,
+                    "allocated": allocated, "freed": freed, "python": python,
+                    "peak": (allocated - freed or allocated) if peak is None else peak})
+
+
+def size_of(items):
+    return sum(map(sys.getsizeof, items)) + sys.getsizeof(items)
+
+
+def given_up(items):
+    """A list that grows item by item moves to a larger array each time in a free-threaded build,
+    as another thread may be reading the old one (list_resize, Objects/listobject.c)."""
+    given, room = 0, 0
+    for size in range(1, len(items) + 1):
+        if size > room:
+            given += 8 * room
+            room = (size + (size >> 3) + 6) & ~3
+    return given if sysconfig.get_config_var("Py_GIL_DISABLED") else 0
+
+
+def small_objects():
+    line = next_line()
+    items = [[] for _ in repeat(None, COUNT)]
+    tell(line, size_of(items) + given_up(items), COUNT, freed=given_up(items))
+    kept.append(items)
+
+
+def strings():
+    line = next_line()
+    items = [name * 12 for name in NAMES]
+    tell(line, size_of(items) + given_up(items), COUNT, freed=given_up(items))
+    kept.append(items)
+
+
+def dictionaries():
+    line = next_line()
+    items = [PATTERN.copy() for _ in repeat(None, COUNT // 2)]
+    size = size_of(items) + given_up(items)
+    tell(line, size, COUNT // 2, freed=size, peak=size_of(items))
+    del items
+
+
+def growing():
+    grown = bytearray()
+    for _ in repeat(None, 4096):
+        line = next_line()
+        grown += BLOCK
+    tell(line, sys.getsizeof(grown), 150)
+    kept.append(grown)
+
+
+def churn():
+    for _ in repeat(None, 500):
+        line = next_line()
+        bytes(100000)
+    tell(line, 500 * 100033, 500, freed=500 * 100033, peak=100033)
+
+
+def transient():
+    line = next_line()
+    length = len(b"x" * SIZE)
+    tell(line, length + 33, 1, freed=length + 33)
+
+
+def sum_of_two():
+    first, second = b"1" * (SIZE // 2), b"2" * (SIZE // 2)
+    line = next_line()
+    both = first + second
+    tell(line, len(both) + 33, 1)
+    kept.append(both)
+
+
+def freed_elsewhere():
+    """By a thread that has allocated none of it."""
+    jobs = queue.Queue()
+    line = next_line()
+    items = [bytearray(65535) for _ in repeat(None, 400)]
+    size = size_of(items)
+    tell(line, size, 800, freed=size)
+    thread = threading.Thread(target=lambda: jobs.get().clear())
+    thread.start()
+    jobs.put(items)
+    thread.join()
+    del items
+
+
+def other_threads():
+    lines = []
+
+    def work():
+        lines.append(next_line())
+        kept.append([bytearray(65535) for _ in repeat(None, 100)])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tell(lines[0], sum(map(size_of, kept[-4:])), 800)
+
+
+def native_blocks():
+    line = next_line()
+    blocks = [libc.malloc(MEBI) for _ in repeat(None, 24)]
+    tell(line, 24 * MEBI, 24, freed=24 * MEBI, python=False)
+    for block in blocks:
+        libc.free(block)
+
+
+def mapped():
+    line = next_line()
+    kept.append(mmap.mmap(-1, SIZE))
+    tell(line, SIZE, 1, python=False)
+
+
+def arrays():
+    first = numpy.ones(2 * MEBI)
+    line = next_line()
+    second = first + first
+    tell(line, second.nbytes, 1, python=None)  # releases of numpy differ in whom they ask
+    kept.append(second)
+
+
+def main():
+    gc.disable()  # it allocates for itself, in whatever line it begins
+    for act in (small_objects, strings, dictionaries, growing, churn, transient, sum_of_two,
+                freed_elsewhere, other_threads, native_blocks, mapped):
+        act()
+    if numpy:
+        arrays()
+    print(json.dumps(account), flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
