@@ -28,6 +28,9 @@ enum {
 #define HOT_PERCENT 33.0
 #define DETAIL_PERCENT 10.0
 
+/* From here on copying is worth a look. */
+#define COPY_MB_S 1.0
+
 /* Where there is not room for all columns, the first few of some groups come first, then the rest
  * of the groups in this order. */
 static const struct group {
@@ -85,6 +88,7 @@ static bool line_is_active(const struct table *table, const struct line_stats *s
            reaches(stats->n_async_await_percent, least) ||
            reaches(100 * stats->n_usage_fraction, least) ||
            reaches((double)stats->n_mallocs, (double)table->settings.malloc_threshold) ||
+           reaches(stats->n_copy_mb_s, COPY_MB_S) ||
            reaches(wait_percent(table, stats), least);
 }
 

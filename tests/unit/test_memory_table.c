@@ -1,0 +1,82 @@
+/* The table of a profile with memory: exact text where it is narrow and where it is wide, and it
+ * fits any width. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "output/cli/profile_table.h"
+#include "output/cli/screen_text.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/replay.h"
+
+static struct report *memory_report(void)
+{
+    struct profile_settings settings = replay_settings("/srv/cache");
+    settings.program = "/srv/cache/main.py";
+    settings.memory = settings.leak_detector = true;
+    return replay_report("streams/memory.stream", &settings);
+}
+
+static char *table_text(const struct report *report, size_t width)
+{
+    const struct table_settings settings = { .width = width,
+                                             .cpu_percent_threshold = 1,
+                                             .malloc_threshold = 100 };
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(profile_table_write(out, report, &settings), 0);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void assert_fit(const char *text, size_t width)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        AUTO_FREE char *line = strndup(text, length);
+        char shown[16384];
+        assert_true(screen_text(line, shown, sizeof shown) <= width);
+        text += length + 1;
+    }
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    AUTO_REPORT struct report *report = memory_report();
+    static const size_t widths[] = { 80, 132, 200 };
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        AUTO_FREE char *text = table_text(report, widths[i]);
+        char name[64];
+        snprintf(name, sizeof name, "table/memory_%zu.txt", widths[i]);
+        assert_fit(text, widths[i]);
+        assert_golden(name, text);
+    }
+}
+
+/* Where there is a line of time there is one of memory, from 80 columns on. */
+static void test_any_width(void **state)
+{
+    (void)state;
+    AUTO_REPORT struct report *report = memory_report();
+    for (size_t width = 20; width <= 500; width += width < 160 ? 1 : 17) {
+        AUTO_FREE char *text = table_text(report, width);
+        assert_fit(text, width);
+        bool shows = strstr(text, "   peak   malloc") != NULL;
+        assert_true(shows || width < 80);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_any_width),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
