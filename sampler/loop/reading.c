@@ -194,19 +194,29 @@ static const char *error_text(int error)
     }
 }
 
+static bool in_c_library(const struct native_symbol *symbol)
+{
+    const char *slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
+    const char *module = slash ? slash + 1 : "";
+    return strncmp(module, "libc", 4) == 0 || strncmp(module, "libpthread", 10) == 0 ||
+           strncmp(module, "ld-", 3) == 0;
+}
+
 /*
- * Did the walk get to where the thread began? That is in the C library or at the program's start; a
- * walk that lacked a register ends before.
+ * Did the walk get to where the thread began? That is at the program's start, or in the C library,
+ * to which it came back from elsewhere; a walk that lacked a register ends before.
  */
 static bool native_is_whole(const struct stack_reader *reader, size_t count)
 {
-    struct native_symbol symbol = { 0 };
-    if (!count || native_symbols_find(reader->symbols, reader->native[count - 1].ip, &symbol))
-        return false;
-    const char *slash = symbol.module ? strrchr(symbol.module, '/') : NULL;
-    const char *module = slash ? slash + 1 : "";
-    return (symbol.name && strcmp(symbol.name, "_start") == 0) || strncmp(module, "libc", 4) == 0 ||
-           strncmp(module, "libpthread", 10) == 0 || strncmp(module, "ld-", 3) == 0;
+    for (size_t i = count; i-- > 0;) {
+        struct native_symbol symbol = { 0 };
+        bool known = native_symbols_find(reader->symbols, reader->native[i].ip, &symbol) == 0;
+        if (i + 1 == count && known && symbol.name && strcmp(symbol.name, "_start") == 0)
+            return true;
+        if (!known || !in_c_library(&symbol))
+            return i + 1 < count;
+    }
+    return false;
 }
 
 /* The walk left what was copied of the stack, or had no room for more: no pause would show more. */
