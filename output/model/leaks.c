@@ -4,6 +4,7 @@ enum {
     FIRST_SHIFT = 20, /* 1 ms */
     QUARTERS = 4,
     EPOCHS_LEAST = 2 * QUARTERS,
+    STAY_EPOCHS = 4,
     SPAN_PART = 4, /* a line that allocated in less than this part of the run has only begun */
     END_PART = 8,  /* an interpreter that ends takes no longer */
 };
@@ -89,15 +90,25 @@ void survival_remove(struct survival *survival, uint64_t born_ns, uint64_t time_
     *floor = less(*floor, left_bytes);
 }
 
+/* What is live now has been so since the last change. */
+static double floor_at(const struct survival *survival, size_t epoch, double live_bytes)
+{
+    return epoch <= survival->epoch ? survival->floor_bytes[epoch] : live_bytes;
+}
+
 double survival_growth(const struct survival *survival, uint64_t now_ns, double live_bytes)
 {
     double most = 0;
     if (!survival->begun)
         return 0;
-    for (size_t i = 0; i <= survival->epoch; i++)
-        most = survival->floor_bytes[i] > most ? survival->floor_bytes[i] : most;
-    bool stayed = epoch_of(survival, now_ns) > survival->epoch;
-    return stayed && live_bytes > most ? live_bytes : most;
+    size_t now = epoch_of(survival, now_ns), last = survival->epoch + STAY_EPOCHS;
+    for (size_t end = STAY_EPOCHS; end <= now + 1 && end <= last + 1; end++) {
+        double least = floor_at(survival, end - STAY_EPOCHS, live_bytes);
+        for (size_t i = end - STAY_EPOCHS + 1; i < end; i++)
+            least = less(least, floor_at(survival, i, live_bytes));
+        most = least > most ? least : most;
+    }
+    return most;
 }
 
 bool survival_leaks(const struct survival *survival, uint64_t now_ns, double live_bytes,

@@ -41,7 +41,7 @@ void survival_add(struct survival *survival, uint64_t time_ns, double live_bytes
 void survival_remove(struct survival *survival, uint64_t born_ns, uint64_t time_ns,
                      double live_bytes, double left_bytes, bool whole);
 
-/* The most that stayed for an epoch, which is between 1/64 and 1/32 of the line's life. */
+/* The most that stayed for four epochs, which are between 1/16 and 1/8 of the line's life. */
 double survival_growth(const struct survival *survival, uint64_t now_ns, double live_bytes);
 
 /* Does the line leak, as things stand at the end of what was seen? */
