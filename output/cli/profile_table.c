@@ -88,8 +88,7 @@ static bool line_is_active(const struct table *table, const struct line_stats *s
            reaches(stats->n_async_await_percent, least) ||
            reaches(100 * stats->n_usage_fraction, least) ||
            reaches((double)stats->n_mallocs, (double)table->settings.malloc_threshold) ||
-           reaches(stats->n_copy_mb_s, COPY_MB_S) ||
-           reaches(wait_percent(table, stats), least);
+           reaches(stats->n_copy_mb_s, COPY_MB_S) || reaches(wait_percent(table, stats), least);
 }
 
 /* … or below it. */
