@@ -206,6 +206,7 @@ void resizing_end(struct resizing *resizing, const void *old, const void *new, s
 void account_copy(size_t size)
 {
     if (shim_thread.inside) {
+        shim_thread.copy_countdown += (int64_t)size;
         if (shim_thread.watch && size > shim_thread.watch->copied)
             shim_thread.watch->copied = size;
         shim_thread.copy_countdown += (int64_t)size; /* else the next is taken for the sample */

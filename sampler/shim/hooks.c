@@ -141,10 +141,12 @@ HOOK_EXPORTED void *realloc(void *old, size_t size)
     struct resizing resizing;
     resizing_begin(&resizing, old);
     size_t before = resizing.sampled ? 0 : usable_size(old);
+    int64_t copy_countdown = shim_thread.copy_countdown;
     shim_thread.inside = true;
     void *new = next.realloc(old, size);
     shim_thread.inside = false;
-    if (resizing.sampled && !new && !size) { /* that was a free */
+    shim_thread.copy_countdown = copy_countdown; /* what is moved is no copy of the program's */
+    if (resizing.sampled && !new && !size) {     /* that was a free */
         account_ended(&resizing.block);
         return new;
     }

@@ -1,20 +1,22 @@
-#define _GNU_SOURCE 1 /* dl_iterate_phdr */
+#define _GNU_SOURCE 1 /* dladdr, dl_iterate_phdr */
 
 #include "sampler/shim/python_hooks.h"
 
 #include "sampler/shim/account.h"
 #include "sampler/shim/records.h"
 
+#include <dlfcn.h>
 #include <link.h>
+#include <string.h>
 
 enum {
-    LAYERS = 16,  /* of ours around one another, with others between them */
-    RECENT = 256, /* a power of two */
+    LAYERS = 16, /* of ours around one another, with others between them */
 };
 
 struct layer {
     struct allocator_functions below;
     enum allocation_domain domain;
+    size_t extra; /* what the one below asks for in addition */
 };
 
 static const enum allocation_domain domains[PYMEM_DOMAINS] = {
@@ -64,59 +66,53 @@ static void layer_free(void *context, void *address)
 
 /* ---- resizing ---- */
 
+/* Where mimalloc gives larger pieces in larger steps (CPython: Objects/mimalloc/os.c). */
+static size_t mimalloc_large_step(size_t size)
+{
+    static const struct {
+        size_t below, step;
+    } steps[] = {
+        { 512 << 10, 4 << 10 }, { 2 << 20, 64 << 10 }, { 8 << 20, 256 << 10 }, { 32 << 20, 1 << 20 }
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (size < steps[i].below)
+            return steps[i].step;
+    return 4 << 20;
+}
+
+/* What CPython's own allocators give who asks for `size`: pymalloc multiples of 16 bytes up to 512,
+ * mimalloc four sizes between a power of two and the next (CPython: Objects/obmalloc.c,
+ * Objects/mimalloc/page-queue.c). */
+static size_t size_given(size_t size)
+{
+    enum { ALIGNMENT = 16, PYMALLOC_MOST = 512, MIMALLOC_EVEN = 64, MIMALLOC_MEDIUM = 128 << 10 };
+    size_t step = ALIGNMENT;
+    if (!recorder.python.free_threaded)
+        step = size <= PYMALLOC_MOST ? ALIGNMENT : 1;
+    else if (size > MIMALLOC_MEDIUM)
+        step = mimalloc_large_step(size);
+    else if (size > MIMALLOC_EVEN)
+        step = (size_t)1 << (61 - __builtin_clzl(((size + 7) / 8 - 1) * 8));
+    return (size + step - 1) & ~(step - 1);
+}
+
 /*
  * By how much an unsampled block grows when CPython resizes it: only the allocator below knows how
  * large it was. It is watched: where it left the work to malloc, malloc_usable_size told before and
- * after; where it moved the block, it copied the old one whole; where it did neither, the block had
- * room. The old size is then rounded up to what the allocator gave, and a list that grows
- * a hundred times would lose that rounding a hundred times: so the size that was asked for when an
- * address was resized last is remembered for a while, and taken where it goes with what was copied.
- * What is left is the rounding of the first size, once for each block.
+ * after; where it moved the block, it copied the old one whole, with all that it had given; where
+ * it did neither, there was room. Sizes given are compared with sizes given, so that what was
+ * rounded cancels out over any number of steps, all but the first and the last.
  */
-struct recent {
-    _Atomic uintptr_t address;
-    _Atomic size_t size;
-};
-
-static struct recent recents[RECENT];
-
-static struct recent *recent_at(const void *address)
+static size_t growth_watched(const struct layer *layer, const struct resize_watch *watch,
+                             const void *old, const void *new, size_t size)
 {
-    return &recents[((uintptr_t)address >> 4 ^ (uintptr_t)address >> 12) & (RECENT - 1)];
-}
-
-static void recent_set(const void *address, size_t size)
-{
-    struct recent *recent = recent_at(address);
-    atomic_store_explicit(&recent->address, (uintptr_t)address, memory_order_relaxed);
-    atomic_store_explicit(&recent->size, size, memory_order_relaxed);
-}
-
-/* 0: not known. Another block may have got the address since, or two threads may have met here:
- * what does not go with the allocator's own size is not taken. */
-static size_t recent_find(const void *address, size_t held)
-{
-    enum { ROUNDING = 64 };
-    const struct recent *recent = recent_at(address);
-    if (atomic_load_explicit(&recent->address, memory_order_relaxed) != (uintptr_t)address)
-        return 0;
-    size_t size = atomic_load_explicit(&recent->size, memory_order_relaxed);
-    return size <= held && size + size / 4 + ROUNDING >= held ? size : 0;
-}
-
-static size_t growth_watched(const struct resize_watch *watch, const void *old, const void *new,
-                             size_t size)
-{
-    if (watch->usable_before)
-        return watch->usable_after > watch->usable_before
-                   ? watch->usable_after - watch->usable_before
-                   : 0;
-    size_t held = new == old ? size : watch->copied;
-    size_t before = recent_find(old, held);
-    if (!before)
-        before = held;
-    recent_set(new, size);
-    return before && size > before ? size - before : 0;
+    size_t before = watch->usable_before, after = watch->usable_after;
+    size_t asked = size + layer->extra;
+    if (!before && new != old && watch->copied < asked) { /* as much: it shrank */
+        before = watch->copied;
+        after = size_given(asked);
+    }
+    return before && after > before ? after - before : 0;
 }
 
 static void *layer_realloc(void *context, void *old, size_t size)
@@ -137,12 +133,26 @@ static void *layer_realloc(void *context, void *old, size_t size)
     shim_thread.copy_countdown = copy_countdown;
     shim_thread.watch = NULL;
     shim_thread.inside = false;
-    size_t growth = new && !resizing.sampled ? growth_watched(&watch, old, new, size) : 0;
+    size_t growth = new && !resizing.sampled ? growth_watched(layer, &watch, old, new, size) : 0;
     resizing_end(&resizing, old, new, size, growth, layer->domain);
     return new;
 }
 
 /* ---- setting them ---- */
+
+/* The debugging allocators keep three words with each block. They are known by their context, a
+ * variable of CPython's own that begins with a letter for the domain (debug_alloc_api_t). */
+static size_t allocator_extra(int domain, const struct allocator_functions *functions)
+{
+    static const char letters[] = { 'r', 'm', 'o' };
+    Dl_info code, data;
+    void *function;
+    memcpy(&function, &functions->malloc, sizeof function);
+    if (!functions->context || !dladdr(functions->context, &data) || !dladdr(function, &code) ||
+        code.dli_fbase != data.dli_fbase)
+        return 0;
+    return *(const char *)functions->context == letters[domain] ? 3 * sizeof(size_t) : 0;
+}
 
 /* CPython puts others in place of ours for a moment and ours back again: what was put around the
  * same allocator before is used again. */
@@ -155,7 +165,7 @@ static struct layer *layer_around(int domain, const struct allocator_functions *
     if (layer_counts[domain] == LAYERS)
         return NULL;
     struct layer *layer = &all[layer_counts[domain]++];
-    *layer = (struct layer){ *below, domains[domain] };
+    *layer = (struct layer){ *below, domains[domain], allocator_extra(domain, below) };
     return layer;
 }
 
@@ -201,9 +211,10 @@ void python_hooks_look(void)
         return;
     if (!atomic_load_explicit(&recorder.has_python, memory_order_acquire))
         python_look();
-    if (python_hooks_unsettled())
-        for (int domain = 0; domain < PYMEM_DOMAINS; domain++)
-            allocator_wrap(domain);
+    if (!python_hooks_unsettled())
+        return;
+    for (int domain = 0; domain < PYMEM_DOMAINS; domain++)
+        allocator_wrap(domain);
 }
 
 bool python_hooks_unsettled(void)

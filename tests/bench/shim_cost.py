@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What the shim costs the programs that it is loaded into: each program runs bare and with the
-shim by turns, and the CPU time (user and system) of the runs is compared: the least of each, which
-other work on the machine disturbs least, and the median of the ratios of neighbours. SCALENE_ATTACH names the built program, SCALENE_TEST_PROGRAMS the folder
-of ring_dump, which reads the ring meanwhile; arguments are interpreters."""
+"""What the shim costs the programs that it is loaded into: each runs bare and with the shim by
+turns, and the CPU time (user and system) of the runs is compared: the least of each, which other
+work on the machine disturbs least, and the median of the ratios of neighbours. SCALENE_ATTACH names
+the built program, SCALENE_TEST_PROGRAMS the folder of ring_dump, which reads the ring meanwhile;
+arguments are interpreters."""
 
 import argparse
 import os
