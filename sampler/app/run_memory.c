@@ -27,7 +27,7 @@ struct run_memory {
 
 bool run_memory_wanted(const struct options *options)
 {
-    return options->verb != VERB_ATTACH && !options->cpu_only && options->memory;
+    return options->verb != VERB_ATTACH && !options->cpu_only && (options->memory || !options->gpu);
 }
 
 /* ---- before and after ---- */

@@ -195,6 +195,17 @@ class Unharmed(MemoryTest):
         self.assertEqual(self.surroundings([*self.options("--cpu-only", "--"), *program], {}),
                          self.surroundings(program, {}))
 
+    def test_when_it_is_on(self):
+        program = self.program("memory_surroundings.py")
+        for words, wanted in (([], True), (["--gpu"], False), (["--gpu", "--memory"], True),
+                              (["--memory", "--cpu-only"], False)):
+            answer = self.run_words([harness.SCALENE_ATTACH, "-q", "-o", self.output, *words, "--",
+                                     *program])
+            self.assertEqual(answer.returncode, 3, answer.stderr)
+            self.assertIs(self.profile()["memory"], wanted, words)
+            self.assertEqual("GPUs are not looked at yet" in self.profile()["notes"],
+                             "--gpu" in words)
+
     def test_attaching(self):
         """Not there yet, and said so before anything is done."""
         with harness.Target("threads.py", "spinning") as target:
