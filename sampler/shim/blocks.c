@@ -132,7 +132,8 @@ static bool bucket_take(struct bucket *buckets, unsigned level, uintptr_t addres
 
 bool blocks_take(const void *address, struct block *ret)
 {
-    for (unsigned level = 0; level < LEVELS; level++) {
+    /* NULL is what an empty place holds, and free(NULL) is asked for often */
+    for (unsigned level = 0; address && level < LEVELS; level++) {
         struct bucket *buckets = atomic_load_explicit(&levels[level], memory_order_acquire);
         if (!buckets)
             break;

@@ -59,9 +59,11 @@ static void test_filter(void **state)
     assert_true(blocks_take(address, &found));
     assert_false(blocks_may_have(address));
     blocks_mark(address);
+    blocks_mark(NULL);
     blocks_forget();
     assert_true(blocks_may_have(address));
     assert_false(blocks_take(address, &found));
+    assert_false(blocks_take(NULL, &found)); /* as an empty place is marked */
 }
 
 static void test_forget(void **state)
