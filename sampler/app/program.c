@@ -1,8 +1,8 @@
 #include "sampler/app/program.h"
 
 #include "output/model/source_path.h"
+#include "sampler/base/cleanup.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,4 +54,27 @@ void program_find(const char *const *argv, const char *cwd, struct program *ret)
     char *slash = strrchr(ret->folder, '/');
     if (slash)
         slash[slash == ret->folder] = '\0';
+}
+
+static const char mark[] = "@profile";
+
+static bool file_is_marked(const char *path)
+{
+    AUTO_FREE char *line = NULL;
+    size_t size = 0;
+    AUTO_FCLOSE FILE *file = fopen(path, "re");
+    while (file && getline(&line, &size, file) >= 0)
+        if (strncmp(line + strspn(line, " \t"), mark, sizeof mark - 1) == 0)
+            return true;
+    return false;
+}
+
+bool program_is_marked(const struct program *program, const char *const *argv)
+{
+    if (*program->path)
+        return file_is_marked(program->path);
+    for (size_t i = 0; argv[i]; i++)
+        if (strstr(argv[i], mark))
+            return true;
+    return false;
 }

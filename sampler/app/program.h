@@ -1,6 +1,7 @@
 /* Which script a command runs, as far as its words tell. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct program {
@@ -11,3 +12,6 @@ struct program {
 
 /* `argv` ends with NULL; `cwd` is where it runs. */
 void program_find(const char *const *argv, const char *cwd, struct program *ret);
+
+/* Does the script, or what stands behind -c, mark functions with @profile? */
+bool program_is_marked(const struct program *program, const char *const *argv);

@@ -9,7 +9,8 @@
 #include <time.h>
 
 enum {
-    SLOTS = 32768,          /* 8 MiB: what a storm of samples needs for a quarter of a second */
+    SLOTS = 32768, /* 8 MiB: what a storm of samples needs for a quarter of a second */
+    SLOTS_LEAST = 2,
     SLOTS_MANY = SLOTS / 8, /* so many records at once: look again soon */
     SOONEST_NS = 5000000,
     LATEST_NS = 40000000,
@@ -22,6 +23,7 @@ struct run_memory {
     struct shim_folder *folder;
     char **environment;
     uint64_t next_ns, interval_ns;
+    bool counts;             /* else the shim gives the program its `profile` alone */
     struct failure obstacle; /* code 0: none */
 };
 
@@ -43,7 +45,7 @@ static int event_take(struct ring_sink *sink, const struct memory_event *event)
 static int ring_make(struct run_memory *memory, const struct run *run)
 {
     const struct ring_settings settings = {
-        .slot_count = SLOTS,
+        .slot_count = memory->counts ? SLOTS : SLOTS_LEAST,
         .window = (uint64_t)run->options->allocation_window,
         .copy_window = (uint64_t)run->options->allocation_window,
         .start_ns = run->start_ns,
@@ -92,18 +94,24 @@ static void memory_release(struct run_memory *memory, bool may_be_used)
 
 int run_memory_open(struct run *run, char *const *command)
 {
-    if (!run_memory_wanted(run->options))
+    bool counts = run_memory_wanted(run->options);
+    if (!counts && !program_is_marked(&run->program, (const char *const *)command))
         return 0;
     struct run_memory *memory = calloc(1, sizeof *memory);
     if (!memory)
         return -ENOMEM;
-    *memory = (struct run_memory){ .sink = { event_take }, .run = run, .interval_ns = LATEST_NS };
+    *memory = (struct run_memory){
+        .sink = { .memory = event_take },
+        .run = run,
+        .interval_ns = LATEST_NS,
+        .counts = counts,
+    };
     run->memory = memory;
     if (memory_prepare(memory, run, command))
         memory_release(memory, false);
     else
-        ring_reader_arm(memory->reader, !run->is_off);
-    run->settings.memory = memory->reader != NULL;
+        ring_reader_arm(memory->reader, counts && !run->is_off);
+    run->settings.memory = counts && memory->reader;
     return 0;
 }
 
@@ -127,7 +135,7 @@ void run_memory_close(struct run *run)
 
 static bool is_read(const struct run *run)
 {
-    return run->memory && run->memory->reader && run->profile;
+    return run->memory && run->memory->counts && run->memory->reader && run->profile;
 }
 
 static long ring_drain(struct run_memory *memory, uint64_t now_ns)
@@ -213,5 +221,5 @@ int run_memory_tell(struct run *run, bool last)
         if (error)
             return error;
     }
-    return last ? notes_add(run) : 0;
+    return last && run->memory->counts ? notes_add(run) : 0;
 }

@@ -59,6 +59,34 @@ class LaunchTest(FolderTest):
         self.assertGreater(self.cpu_of(profile, ending, function), 0.3 * seconds)
 
 
+class Marked(LaunchTest):
+    """`@profile` is there without an import, and keeps the report to what it marks."""
+
+    def check(self, *options, words=()):
+        program = harness.CURRENT.inner(os.path.join(PROGRAMS, "marked.py"))
+        answer = self.run_words(*self.options(*options, "--"), *self.python(*words, program))
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        (entry,) = [entry for name, entry in self.profile()["files"].items()
+                    if name.endswith("marked.py")]
+        self.assertEqual({each["line"] for each in entry["functions"]}, {"marked"})
+
+    def test_with_memory(self):
+        self.check("--memory")
+
+    def test_without_memory(self):
+        if harness.CURRENT.root:
+            self.skipTest("whether the script marks anything cannot be read beyond its root folder")
+        self.check("--cpu-only")
+        self.assertFalse(self.profile()["memory"])
+
+    def test_unmarked(self):
+        """Nothing is loaded into a program that asks for nothing."""
+        answer = self.run_words(*self.options("--cpu-only", "--"),
+                                *self.launched("0.1", "exit", "0"), env={"LD_DEBUG": "files"})
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertNotIn(b"libscalene_shim", answer.stderr)
+
+
 class Ends(LaunchTest):
     def check_end(self, status, *words, stdin=b"", stdout=b"", stderr=rb"\A\Z"):
         answer = self.run_words(*self.options("--"), *self.launched("0.15", *words), stdin=stdin)
