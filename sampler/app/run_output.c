@@ -161,6 +161,18 @@ static int gpu_note(struct run *run)
     return run->options->gpu ? profile_add_note(run->profile, "GPUs are not looked at yet") : 0;
 }
 
+/* What a thread does with its core is told by its registers, and by what it has called. */
+static int kinds_note(struct run *run)
+{
+    if (run->options->nonblocking)
+        return profile_add_note(run->profile, "without pauses, all time on a core counts as "
+                                              "Python's: native and kernel time among it");
+    return run->options->native_stacks
+               ? 0
+               : profile_add_note(run->profile, "without native stacks, native time counts as "
+                                                "Python's");
+}
+
 static int rest_note(struct run *run, bool last)
 {
     if (last && !run->was_on)
@@ -188,6 +200,8 @@ int run_write(struct run *run, bool last, char *ret_path, struct failure *why)
         error = cut_note(run);
     if (!error)
         error = gpu_note(run);
+    if (!error)
+        error = kinds_note(run);
     if (error)
         return failure_set(why, error, "out of memory");
     return run_write_told(run, last, ret_path, why);
