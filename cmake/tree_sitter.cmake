@@ -23,3 +23,9 @@ target_include_directories(tree_sitter_python SYSTEM PUBLIC ${core_source}/${cor
                            PRIVATE ${core_source}/${core}/src ${grammar_headers})
 target_compile_options(tree_sitter_python PRIVATE -w)
 target_link_libraries(tree_sitter_python PRIVATE sanitizers)
+# It calls scanners through pointers of another type, which clang 17 and later find.
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-fno-sanitize=function CAN_SANITIZE_FUNCTION)
+if(CAN_SANITIZE_FUNCTION)
+  target_compile_options(tree_sitter_python PRIVATE $<$<C_COMPILER_ID:Clang>:-fno-sanitize=function>)
+endif()

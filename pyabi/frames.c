@@ -111,7 +111,7 @@ static int frame_read(struct walk *walk, remote_addr address, struct walked_fram
     ret->is_shim = layout->shim_owners >> ret->owner & 1;
     /* A thread that stands still may be just about to start its innermost frame, or to leave it.
      * But a generator that is being left may have lost its link already. */
-    bool may_rest = ret->is_shim || (walk->moment == MOMENT_STILL && address == walk->head &&
+    bool may_rest = ret->is_shim || (walk->moment != MOMENT_RUNNING && address == walk->head &&
                                      (!walk->lead || ret->owner != layout->generator_owner));
     return may_rest || frame_is_executing(walk, bytes, ret->owner) ? 0 : -EAGAIN;
 }
@@ -244,6 +244,20 @@ static int codes_resolve(struct walk *walk)
         if (python->walked[i].entry && python->walked[i].entry->retired)
             return -EAGAIN;
     return 0;
+}
+
+/*
+ * A frame that has not run an instruction yet may still bear the link of the one that stood in its
+ * place before: some builds store it last, when the frame is the innermost already. Where releases
+ * write down every instruction, such a frame is let begin first.
+ */
+static bool innermost_has_begun(const struct walk *walk)
+{
+    const struct python *python = walk->python;
+    if (walk->layout->position != POSITION_BEFORE_NEXT || !python->walked_count)
+        return true;
+    const struct walked_frame *innermost = &python->walked[0];
+    return innermost->is_shim || innermost->entry->internal || innermost->offset >= 0;
 }
 
 /* ---- two looks ---- */
@@ -397,6 +411,8 @@ static int stack_walk(struct walk *walk)
         error = chain_end_check(walk);
     if (!error)
         error = codes_resolve(walk);
+    if (!error && walk->moment == MOMENT_STILL && !innermost_has_begun(walk))
+        error = -EAGAIN;
     return error ? error : walk_check_data_stack(walk);
 }
 

@@ -96,9 +96,13 @@ struct py_stack {
 #define FRAMES_MAX ((size_t)200000)
 #define FRAMES_BRIEF ((size_t)4096) /* what can be read again and again while a thread stands */
 
+/* Is the thread still in its interpreter's list? One that is ending leaves it while it runs on. */
+bool python_has_thread(struct python *python, const struct py_thread *thread);
+
 /* What the caller knows about the thread while it is read. */
 enum py_moment {
     MOMENT_STILL,   /* paused, or proven not to have run: one look is enough */
+    MOMENT_STUCK,   /* the same, and as it is now it was at many looks before */
     MOMENT_RUNNING, /* two looks that must agree, and every frame must be alive */
 };
 

@@ -310,6 +310,18 @@ int python_list_threads(struct python *python, uint64_t main_id, const struct py
     return (int)python->thread_count;
 }
 
+bool python_has_thread(struct python *python, const struct py_thread *thread)
+{
+    const struct py_layout *layout = &python->layout;
+    page_cache_forget(python->pages);
+    struct remote *memory = page_cache_remote(python->pages);
+    remote_addr at = remote_field(memory, thread->interpreter, layout->interp.threads_head, 8);
+    for (size_t i = 0; at && at != thread->state && i < THREAD_MAX; i++)
+        at = remote_field(memory, at, layout->thread.next, 8);
+    return at == thread->state &&
+           remote_field(memory, at, layout->thread.ident, 8) == thread->ident;
+}
+
 /* ---- names ---- */
 
 struct naming {

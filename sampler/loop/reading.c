@@ -31,6 +31,7 @@ struct reading {
     struct py_stack stack;
     struct stack_image image; /* size 0: no native stack */
     bool native, may_pause;
+    enum py_moment still; /* what a thread that stands still is met at */
 };
 
 static bool is_torn(int error)
@@ -78,7 +79,7 @@ static int read_blocked(struct reading *reading)
     struct wait_state after;
     if (!reading->slot->probe_open || !reading->wait.off_cpu)
         return -EAGAIN;
-    int error = stack_look(reading, MOMENT_STILL);
+    int error = stack_look(reading, reading->still);
     if (!error && reading->native && reading->wait.sp) {
         /* the kernel tells these two without a pause; what lies deeper is mostly found on the stack
          */
@@ -156,7 +157,7 @@ static int read_paused(struct reading *reading)
         return error;
     hold.stop_ns = clock_ns(CLOCK_MONOTONIC) - since_ns;
     uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    error = stack_look(reading, MOMENT_STILL);
+    error = stack_look(reading, reading->still);
     /* without native stacks they tell the kernel's work at least */
     if (!error && thread_read_registers(&pause, &reading->image.registers) == 0 && reading->native)
         image_copy(reading, reading->image.registers.sp);
@@ -311,8 +312,12 @@ static int look(struct reading *reading, struct thread_event *event)
             breath.tv_nsec *= 2;
         if (reading->slot->probe_open)
             thread_probe_read(&reading->slot->probe, &reading->wait);
+        if (failed + 1 == tries)
+            reading->still = MOMENT_STUCK;
         error = look_once(reading, event);
     }
+    if (is_torn(error) && !python_has_thread(reading->reader->python, reading->thread))
+        error = -ESRCH;
     if (!failed && reading->slot->doubts)
         reading->slot->doubts--;
     if (error == -ESRCH) /* a thread that ended is no loss */
@@ -330,6 +335,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .thread = &reader->threads[index],
         .slot = &reader->slots[index],
         .native = reader->options.native,
+        .still = MOMENT_STILL,
     };
     reading.may_pause = !reader->options.nonblocking && reading.slot->tid;
     const struct py_thread *thread = reading.thread;

@@ -11,6 +11,8 @@ enum {
     NAMES_FIRST_NS = 1000000,
     NAP_FIRST_NS = 1000000,      /* a thread that did not run is asked again after this, … */
     NAP_DOUBTFUL_NS = 100000000, /* … and each time after twice as long, up to this, … */
+    FEW_THREADS = 8, /* … or at once where so few could have run instead: what waits again may
+                        wait elsewhere, … */
     RSS_EVERY_NS = 100000000,
 };
 
@@ -208,9 +210,21 @@ struct sample_event *target_add_sample(struct target *target, const struct accou
     return sample;
 }
 
+bool account_is_running(const struct account *account)
+{
+    return account->state == THREAD_RUNNING;
+}
+
+/* On a CPU, or it would be if there were one. */
+static bool is_busy(const struct account *account)
+{
+    return account_is_running(account) || account->state == THREAD_WAIT_CPU;
+}
+
 /* What the kernel charged between two looks. */
 struct charge {
     uint64_t ran_ns, queued_ns, wall_ns;
+    uint64_t held_ns; /* it would have run, but for our pause */
 };
 
 static struct charge account_charge(struct target *target, struct account *account,
@@ -222,6 +236,7 @@ static struct charge account_charge(struct target *target, struct account *accou
         charge.ran_ns = wait->run_ns - account->run_ns;
         charge.queued_ns = wait->queued_ns - account->queued_ns;
         charge.wall_ns = now_ns - account->seen_ns;
+        charge.held_ns = is_busy(account) ? account->paused_ns : 0;
     } else if (account->born && counts) {
         charge.ran_ns = wait->run_ns - unseen_take(target->unseen, account->tid);
     }
@@ -239,17 +254,6 @@ static struct charge account_charge(struct target *target, struct account *accou
     account->seen_ns = now_ns;
     unseen_account(target->unseen, charge.ran_ns);
     return charge;
-}
-
-bool account_is_running(const struct account *account)
-{
-    return account->state == THREAD_RUNNING;
-}
-
-/* On a CPU, or it would be if there were one. */
-static bool is_busy(const struct account *account)
-{
-    return account_is_running(account) || account->state == THREAD_WAIT_CPU;
 }
 
 /*
@@ -278,7 +282,8 @@ static bool is_left_alone(const struct target *target, const struct account *acc
                           uint64_t now_ns)
 {
     return account->has_stack && account->next_ns > now_ns &&
-           (target->still || now_ns - account->seen_ns < NAP_DOUBTFUL_NS);
+           (target->still ||
+            (target->count > FEW_THREADS && now_ns - account->seen_ns < NAP_DOUBTFUL_NS));
 }
 
 /* 1: a sample was added, 0: the thread is left alone, or a negative errno. */
@@ -379,7 +384,7 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
         if (added < 0)
             return added;
         ran += charge.ran_ns > 0;
-        busy_ns += charge.ran_ns + charge.queued_ns;
+        busy_ns += charge.ran_ns + charge.queued_ns + charge.held_ns;
         target->busy_count += added && is_busy(&target->accounts[i]);
     }
     target->last_ns = now_ns;

@@ -14,6 +14,8 @@ struct recorder {
     struct python python;
     _Atomic bool has_python;
     uint32_t pid;
+    volatile uint8_t *mine; /* not 0; in a child that is a copy the kernel makes it 0. NULL: it
+                               cannot */
 };
 
 extern struct recorder recorder __attribute__((visibility("hidden")));
@@ -21,6 +23,9 @@ extern struct recorder recorder __attribute__((visibility("hidden")));
 /* Does the reader want to hear of this process now? A process that vfork made is not the one that
  * the memory belongs to. */
 bool recorder_listens(void);
+
+/* At the beginning, and in a child: who writes the records. */
+void recorder_claim(void);
 
 void record_process(bool forked);
 

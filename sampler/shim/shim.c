@@ -39,7 +39,7 @@ static bool ring_path(char *into, size_t size)
 static void child_begins(void)
 {
     struct stay stay = stay_begin();
-    recorder.pid = (uint32_t)getpid();
+    recorder_claim();
     shim_thread.tid = 0;
     shim_thread.seeded = false;
     shim_thread.countdown = shim_thread.copy_countdown = 0;
@@ -55,7 +55,7 @@ __attribute__((constructor)) static void shim_begin(void)
     char path[PATH_MAX];
     hooks_resolve();
     struct stay stay = stay_begin();
-    recorder.pid = (uint32_t)getpid();
+    recorder_claim();
     if (ring_path(path, sizeof path) && ring_open(path, &recorder.ring) == 0) {
         pthread_atfork(NULL, NULL, child_begins);
         python_hooks_look();

@@ -66,8 +66,8 @@ static void test_running_thread_stands_still(void **state)
 
     assert_int_equal(thread_read_registers(&pause, &registers), 0);
     assert_in_range(registers.ip, (uintptr_t)spin, (uintptr_t)spin + 512);
-    int here;
-    assert_in_range(registers.sp, (uintptr_t)&here - (1 << 20), (uintptr_t)&here + (1 << 20));
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    assert_in_range(registers.sp, here - (1 << 20), here + (1 << 20));
     assert_true(registers.count == 17 || registers.count == 33);
 
     int64_t stood_ns = thread_resume(&pause);
