@@ -27,5 +27,6 @@ target_link_libraries(tree_sitter_python PRIVATE sanitizers)
 include(CheckCCompilerFlag)
 check_c_compiler_flag(-fno-sanitize=function CAN_SANITIZE_FUNCTION)
 if(CAN_SANITIZE_FUNCTION)
-  target_compile_options(tree_sitter_python PRIVATE $<$<C_COMPILER_ID:Clang>:-fno-sanitize=function>)
+  target_compile_options(tree_sitter_python PRIVATE
+                         $<$<C_COMPILER_ID:Clang>:-fno-sanitize=function>)
 endif()

@@ -102,7 +102,8 @@ static void room_fill(uint8_t *room, struct parts_reader *from)
         size_t size = from->part->size - from->done;
         if (size > RING_SLOT_ROOM - filled)
             size = RING_SLOT_ROOM - filled;
-        memcpy(room + filled, (const uint8_t *)from->part->data + from->done, size);
+        if (size) /* an empty part may be nowhere */
+            memcpy(room + filled, (const uint8_t *)from->part->data + from->done, size);
         filled += size;
         from->done += size;
         if (from->done == from->part->size) {
