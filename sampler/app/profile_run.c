@@ -170,11 +170,13 @@ static uint64_t next_ns(const struct run *run)
 
 /*
  * Looks follow each other so fast that asking at each who else has something to say would cost half
- * as much as the look; who has waits for that long.
+ * as much as the look; who has waits for that long. Where the kernel does not tell of children,
+ * each moment counts.
  */
 static bool wait_briefly(const struct run *run, uint64_t now_ns, uint64_t wait_ns)
 {
-    if (wait_ns > BRIEF_NS || now_ns - run->polled_ns > BRIEF_NS)
+    if (wait_ns > BRIEF_NS || now_ns - run->polled_ns > BRIEF_NS ||
+        family_watch_method(run->family) == FAMILY_POLLING)
         return false;
     const struct timespec wait = { .tv_nsec = (long)wait_ns };
     clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, NULL);
