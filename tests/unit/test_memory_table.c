@@ -7,10 +7,9 @@
 
 #include <cmocka.h>
 
-#include "output/cli/profile_table.h"
-#include "output/cli/screen_text.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/replay.h"
+#include "tests/unit/table_text.h"
 
 static struct report *memory_report(void)
 {
@@ -20,29 +19,12 @@ static struct report *memory_report(void)
     return replay_report("streams/memory.stream", &settings);
 }
 
-static char *table_text(const struct report *report, size_t width)
+static char *memory_table(const struct report *report, size_t width)
 {
     const struct table_settings settings = { .width = width,
                                              .cpu_percent_threshold = 1,
                                              .malloc_threshold = 100 };
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(profile_table_write(out, report, &settings), 0);
-    assert_int_equal(fclose(out), 0);
-    return text;
-}
-
-static void assert_fit(const char *text, size_t width)
-{
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        AUTO_FREE char *line = strndup(text, length);
-        char shown[16384];
-        assert_true(screen_text(line, shown, sizeof shown) <= width);
-        text += length + 1;
-    }
+    return table_text(report, &settings);
 }
 
 static void test_golden(void **state)
@@ -51,7 +33,7 @@ static void test_golden(void **state)
     AUTO_REPORT struct report *report = memory_report();
     static const size_t widths[] = { 80, 132, 200 };
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-        AUTO_FREE char *text = table_text(report, widths[i]);
+        AUTO_FREE char *text = memory_table(report, widths[i]);
         char name[64];
         snprintf(name, sizeof name, "table/memory_%zu.txt", widths[i]);
         assert_fit(text, widths[i]);
@@ -65,7 +47,7 @@ static void test_any_width(void **state)
     (void)state;
     AUTO_REPORT struct report *report = memory_report();
     for (size_t width = 20; width <= 500; width += width < 160 ? 1 : 17) {
-        AUTO_FREE char *text = table_text(report, width);
+        AUTO_FREE char *text = memory_table(report, width);
         assert_fit(text, width);
         bool shows = strstr(text, "   peak   malloc") != NULL;
         assert_true(shows || width < 80);

@@ -1,10 +1,5 @@
 /* The table of a report: exact text at three widths, and what must hold for any report and width.
  */
-#include "output/cli/profile_table.h"
-
-#include "output/cli/screen_text.h"
-#include "sampler/base/cleanup.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,37 +9,13 @@
 
 #include "tests/unit/golden.h"
 #include "tests/unit/sample_report.h"
+#include "tests/unit/table_text.h"
 
 static const struct table_settings PLAIN = {
     .width = 80,
     .cpu_percent_threshold = 1,
     .malloc_threshold = 100,
 };
-
-static char *table_text(const struct report *report, const struct table_settings *settings)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(profile_table_write(out, report, settings), 0);
-    assert_int_equal(fclose(out), 0);
-    return text;
-}
-
-/* Every line goes into the width, says nothing to the terminal, and ends with no space. */
-static void assert_fit(const char *text, size_t width)
-{
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        AUTO_FREE char *line = strndup(text, length);
-        char shown[16384];
-        assert_true(screen_text(line, shown, sizeof shown) <= width);
-        assert_string_equal(line, shown);
-        assert_true(length == 0 || line[length - 1] != ' ');
-        text += length + 1;
-    }
-}
 
 static char *assert_plain(const struct report *report, const struct table_settings *settings)
 {
