@@ -14,6 +14,8 @@ target_link_libraries(iberty INTERFACE ${IBERTY_LIBRARY})
 target_include_directories(iberty SYSTEM INTERFACE ${IBERTY_INCLUDE})
 
 include(native_libraries)
+include(protocols)
+include(yaml)
 include(pinned_source)
 include(yyjson)
 include(tree_sitter)

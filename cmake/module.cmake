@@ -38,13 +38,16 @@ function(add_program name folder)
 endfunction()
 
 # The library that the profiler brings into other processes: libc alone, nothing seen of it but what
-# it stands in front of, and never with a sanitizer's runtime, which those processes have not.
+# it stands in front of, and never with a sanitizer's runtime, which those processes have not. What
+# Ubuntu's compiler fortifies by itself would be in front of those functions already.
 function(add_preload name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
   add_library(${name} SHARED ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE -O2 -fvisibility=hidden -fno-builtin)
-  target_link_options(${name} PRIVATE LINKER:-z,now LINKER:--no-undefined LINKER:-Bsymbolic)
+  target_compile_options(${name} PRIVATE -O2 -fvisibility=hidden -fno-builtin
+                         -U_FORTIFY_SOURCE)
+  target_link_options(${name} PRIVATE LINKER:-z,now LINKER:--no-undefined
+                      LINKER:-Bsymbolic-functions LINKER:--build-id=sha1)
   target_link_libraries(${name} PRIVATE warnings)
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   install(TARGETS ${name} LIBRARY DESTINATION ${preload_folder})

@@ -22,11 +22,12 @@ add_library(tree_sitter_python STATIC ${core_source}/${core}/src/lib.c
 target_include_directories(tree_sitter_python SYSTEM PUBLIC ${core_source}/${core}/include
                            PRIVATE ${core_source}/${core}/src ${grammar_headers})
 target_compile_options(tree_sitter_python PRIVATE -w)
-target_link_libraries(tree_sitter_python PRIVATE sanitizers)
-# It calls scanners through pointers of another type, which clang 17 and later find.
+# It calls scanners through pointers of another type, which clang 17 and later find. An option of a
+# library that is linked last comes last: it takes back what `sanitizers` asks for.
+add_library(any_callee INTERFACE)
+target_link_libraries(tree_sitter_python PRIVATE sanitizers any_callee)
 include(CheckCCompilerFlag)
 check_c_compiler_flag(-fno-sanitize=function CAN_SANITIZE_FUNCTION)
 if(CAN_SANITIZE_FUNCTION)
-  target_compile_options(tree_sitter_python PRIVATE
-                         $<$<C_COMPILER_ID:Clang>:-fno-sanitize=function>)
+  target_compile_options(any_callee INTERFACE $<$<C_COMPILER_ID:Clang>:-fno-sanitize=function>)
 endif()

@@ -246,18 +246,47 @@ static int codes_resolve(struct walk *walk)
     return 0;
 }
 
+/* It stands where its instruction is done with pushing a frame: that is the one above it. */
+static bool has_pushed(struct walk *walk, const struct walked_frame *caller)
+{
+    for (const struct push_opcode *row = walk->layout->push_opcodes; row->opcode; row++) {
+        uint8_t opcode;
+        remote_addr at = caller->position - 2 * (remote_addr)row->caches;
+        if (caller->offset >= 2 * row->caches &&
+            remote_read(walk->source, at, &opcode, sizeof opcode) == 0 && opcode == row->opcode)
+            return true;
+    }
+    return false;
+}
+
+/* Frames of functions lie one behind the other; those of generators lie elsewhere. */
+static bool lies_behind_callers(const struct walk *walk)
+{
+    const struct walked_frame *frames = walk->python->walked;
+    size_t at = 1, count = walk->python->walked_count;
+    while (at < count && (frames[at].is_shim || frames[at].owner == walk->layout->generator_owner))
+        at++;
+    return at < count &&
+           frames[0].address == frames[at].address + 8 * (remote_addr)frames[at].entry->frame_words;
+}
+
 /*
  * A frame that has not run an instruction yet may still bear the link of the one that stood in its
  * place before: some builds store it last, when the frame is the innermost already. Where releases
- * write down every instruction, such a frame is let begin first.
+ * write down every instruction, such a frame is let begin first, unless whom it names as its caller
+ * has just called and it lies where a callee does: letting it run each time would favour code that
+ * calls little.
  */
-static bool innermost_has_begun(const struct walk *walk)
+static bool innermost_is_linked(struct walk *walk)
 {
     const struct python *python = walk->python;
     if (walk->layout->position != POSITION_BEFORE_NEXT || !python->walked_count)
         return true;
     const struct walked_frame *innermost = &python->walked[0];
-    return innermost->is_shim || innermost->entry->internal || innermost->offset >= 0;
+    if (innermost->is_shim || innermost->entry->internal || innermost->offset >= 0)
+        return true;
+    return python->walked_count > 1 && !innermost->is_entry && !python->walked[1].is_shim &&
+           has_pushed(walk, &python->walked[1]) && lies_behind_callers(walk);
 }
 
 /* ---- two looks ---- */
@@ -411,7 +440,7 @@ static int stack_walk(struct walk *walk)
         error = chain_end_check(walk);
     if (!error)
         error = codes_resolve(walk);
-    if (!error && walk->moment == MOMENT_STILL && !innermost_has_begun(walk))
+    if (!error && walk->moment == MOMENT_STILL && !innermost_is_linked(walk))
         error = -EAGAIN;
     return error ? error : walk_check_data_stack(walk);
 }

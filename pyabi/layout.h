@@ -133,9 +133,20 @@ struct py_layout {
         uint8_t first, last;
     } call_opcodes[12];
 
+    /* Of those that push a callee's frame by themselves, and the units of their inline caches, at
+     * the last of which their frame stands from then on; where its link may come late. Ends with 0.
+     */
+    struct push_opcode {
+        uint8_t opcode, caches;
+    } push_opcodes[8];
+
     uint8_t managed_dict_words;      /* from the managed dict pointer to the object */
     uint32_t type_has_inline_values; /* tp_flags bit */
     uint32_t type_has_managed_dict;  /* tp_flags bit */
+
+    uint8_t
+        script_breaker; /* the bit of eval_breaker that makes a thread look for a script: 3.14+ */
+    uint8_t yield_breaker; /* and the one that makes it let others have the GIL */
 
     uint32_t debug_offsets_size;              /* sizeof _Py_DebugOffsets; 0 before 3.13 */
     const struct debug_offset *debug_offsets; /* ends with at == 0 */

@@ -51,6 +51,8 @@ struct py_thread {
     uint64_t native_id;       /* as the target's innermost PID namespace numbers it; 0: not found */
     const char *name;         /* threading's; NULL: unknown. Lives until the next round */
     remote_addr gil, gil_end; /* a futex in between is a wait for the GIL; 0 without a GIL */
+    bool shares_id;           /* another has the same: who runs either is somebody else to tell */
+    remote_addr c_stack;      /* an address on the C stack of who runs it; 0: not known */
 };
 
 /*
@@ -62,13 +64,32 @@ struct py_thread {
  */
 int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret);
 
-/* Has a thread or an interpreter begun since the last round? One read. 1, 0, or -ESRCH, -EAGAIN, …
- */
+/* Is a round due: has a thread or an interpreter begun since the last one, or is what rounds
+ * remember too much by now? One read. 1, 0, or -ESRCH, -EAGAIN, … */
 int python_threads_changed(struct python *python);
 
 /* Fills in the names, which the list leaves out because they cost more reads. Missing names are no
  * error. */
 void python_name_threads(struct python *python);
+
+/* ---- scripts ---- */
+
+/*
+ * Where a thread is asked to run a script when it comes by the evaluation loop, as sys.remote_exec
+ * does it: a path ending with NUL, 1 in the 32 bits of `pending`, then `bit` beside what else
+ * stands in the 64 bits of `breaker`, which other threads write as well. It clears `pending` when
+ * it begins.
+ */
+struct py_script_place {
+    remote_addr path, pending, breaker;
+    uint64_t bit, yields; /* the latter asks it to let others have the GIL */
+    bool is_attached;     /* it may run Python just now; to others nobody speaks by bits */
+    bool is_watched;      /* audit hooks or the thread's tracer would hear of a script */
+};
+
+/* 0; -ENOTSUP: a release without it, or it is disabled there; -EFAULT, -ESRCH. */
+int python_script_place(struct python *python, const struct py_thread *thread,
+                        struct py_script_place *ret);
 
 /* ---- stacks ---- */
 
@@ -96,7 +117,8 @@ struct py_stack {
 #define FRAMES_MAX ((size_t)200000)
 #define FRAMES_BRIEF ((size_t)4096) /* what can be read again and again while a thread stands */
 
-/* Is the thread still in its interpreter's list? One that is ending leaves it while it runs on. */
+/* Is the thread still in its interpreter's list, and no other in its place? One that is ending
+ * leaves it while it runs on. */
 bool python_has_thread(struct python *python, const struct py_thread *thread);
 
 /* What the caller knows about the thread while it is read. */

@@ -30,6 +30,7 @@ struct python {
     remote_addr runtime;
     char version_text[24];
     struct intern *texts;
+    struct intern *names; /* of threads; until the list of them is read anew */
     struct code_cache *codes;
 
     struct py_thread *threads;

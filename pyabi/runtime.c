@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEBUG_TABLE_MAX = 4096 };
+enum { DEBUG_TABLE_MAX = 4096, FIRST_THREADS = 64 };
 
 /* The head of _Py_DebugOffsets, the same in all releases that have one: cookie, version,
  * free_threaded. */
@@ -53,11 +53,31 @@ static bool list_leads_to(struct remote *memory, const struct py_layout *layout,
     return at == main_interpreter;
 }
 
+/* The newest thread may end between two reads: then another is the first when it is looked for
+ * again, and that one's turn comes. */
+static bool thread_points_back(struct remote *memory, const struct py_layout *layout,
+                               remote_addr interpreter)
+{
+    remote_addr head = interpreter + offset_of(layout->interp.threads_head);
+    remote_addr before = 0, thread = 0, back = 0;
+    for (int i = 0; i < FIRST_THREADS; i++) {
+        before = thread;
+        if (remote_read(memory, head, &thread, 8) || !object_plausible(thread))
+            return false;
+        if (!remote_read(memory, thread + offset_of(layout->thread.interp), &back, 8) &&
+            back == interpreter)
+            return true;
+        if (thread == before)
+            return false;
+    }
+    return false;
+}
+
 /* The first interpreter's first thread points back at it, and the interpreter's id is plausible. */
 static int list_check(struct remote *memory, const struct py_layout *layout, remote_addr runtime,
                       remote_addr *ret_interpreter)
 {
-    remote_addr interpreter = 0, thread = 0, back = 0;
+    remote_addr interpreter = 0;
     int64_t id = -1;
     int error = remote_read(memory, runtime + offset_of(layout->runtime.interpreters_main),
                             &interpreter, 8);
@@ -65,10 +85,7 @@ static int list_check(struct remote *memory, const struct py_layout *layout, rem
         return error;
     if (!object_plausible(interpreter))
         return -EBADMSG;
-    if (remote_read(memory, interpreter + offset_of(layout->interp.threads_head), &thread, 8) ||
-        !object_plausible(thread) ||
-        remote_read(memory, thread + offset_of(layout->thread.interp), &back, 8) ||
-        back != interpreter ||
+    if (!thread_points_back(memory, layout, interpreter) ||
         remote_read(memory, interpreter + offset_of(layout->interp.id), &id, 8) || id != 0)
         return -EBADMSG;
     *ret_interpreter = interpreter;
@@ -189,6 +206,7 @@ int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hin
     python->runtime = runtime;
     error = layout_choose(python, version, why);
     if (!error && (page_cache_new(memory, &python->pages) || intern_new(&python->texts) ||
+                   intern_new(&python->names) ||
                    code_cache_new(&python->layout, python->texts, &python->codes)))
         error = failure_set(why, -ENOMEM, "out of memory");
     if (error) {
@@ -205,6 +223,7 @@ void python_close(struct python *python)
         return;
     code_cache_free(python->codes);
     intern_free(python->texts);
+    intern_free(python->names);
     page_cache_free(python->pages);
     free(python->threads);
     free(python->walked);

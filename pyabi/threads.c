@@ -10,8 +10,9 @@
 
 enum {
     THREAD_MAX = 65536,
+    STATE_MAX = 4096,          /* of a thread state, as far as we look */
     CODES_PER_ROUND = 1 << 16, /* more are forgotten when the next round starts */
-    TEXTS_PER_ROUND = 32 << 20,
+    TEXTS_PER_ROUND = 8 << 20,
     TID_MAX = 1 << 22, /* PID_MAX_LIMIT, include/linux/threads.h */
     TID_WITNESSES = 16,
     PTHREAD_WORDS = 512, /* the C library's thread struct is searched so far for the kernel's id */
@@ -53,8 +54,18 @@ static void interpreter_read(struct python *python, struct remote *memory, remot
 
 /* ---- the kernel's id of a thread ---- */
 
-/* In glibc on x86-64 it stands here: who else holds the same number by chance gives way. */
-static const uint32_t usual_tid_offset = 720;
+/* Where it stands in glibc's struct pthread on x86-64, and on aarch64: behind the thread control
+ * block and a list's head (nptl/descr.h). */
+static const uint32_t usual_tid_offsets[] = { 720, 208 };
+enum { USUAL_TID_OFFSETS = sizeof usual_tid_offsets / sizeof *usual_tid_offsets };
+
+static bool tid_offset_is_usual(uint32_t offset)
+{
+    for (size_t i = 0; i < USUAL_TID_OFFSETS; i++)
+        if (usual_tid_offsets[i] == offset)
+            return true;
+    return false;
+}
 
 /*
  * Before 3.11 only the C library knows it: in the main thread's struct it is the process's id. A
@@ -78,7 +89,29 @@ static int tid_offset_vote(struct remote *memory, uint32_t offset, uint64_t main
     return votes;
 }
 
-/* The last of the idents is the main thread's. */
+/*
+ * A host may have begun Python in another of its threads, and nobody here bears the process's id,
+ * or only by chance, where it is 1. What stands at a usual place is taken, unless it cannot be an
+ * id.
+ */
+static void tid_offset_guess(struct python *python, struct remote *memory, const uint64_t *idents,
+                             size_t count)
+{
+    for (size_t at = 0; at < USUAL_TID_OFFSETS; at++) {
+        size_t plausible = 0, strange = 0;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t tid = 0;
+            if (remote_read(memory, idents[i] + usual_tid_offsets[at], &tid, sizeof tid) == 0)
+                *(tid > TID_MAX ? &strange : &plausible) += tid != 0;
+        }
+        if (plausible && !strange) {
+            python->tid_offset_plus_one = usual_tid_offsets[at] + 1;
+            return;
+        }
+    }
+}
+
+/* The last of the idents is the main thread's, where that is one of Python's. */
 static void tid_offset_learn(struct python *python, struct remote *memory, uint64_t main_id,
                              const uint64_t *idents, size_t count)
 {
@@ -90,12 +123,15 @@ static void tid_offset_learn(struct python *python, struct remote *memory, uint6
         if (words[i] != main_id)
             continue;
         int votes = tid_offset_vote(memory, offset, main_id, idents, count);
-        if (votes > most || (votes == most && votes >= 0 && offset == usual_tid_offset)) {
+        if (votes > most || (votes == most && votes >= 0 && tid_offset_is_usual(offset))) {
             most = votes;
             python->tid_offset_plus_one = offset + 1;
         }
     }
     python->tid_witnesses = most > 0 ? (size_t)most : 0;
+    bool usual = most == 0 && tid_offset_is_usual(python->tid_offset_plus_one - 1);
+    if (most <= 0 && !usual)
+        tid_offset_guess(python, memory, idents, count);
 }
 
 static uint64_t native_id_read(struct python *python, struct remote *memory, const uint8_t *state,
@@ -111,6 +147,17 @@ static uint64_t native_id_read(struct python *python, struct remote *memory, con
 }
 
 /* ---- the lists ---- */
+
+/* Where the innermost run of the evaluation loop keeps its record: on the stack, or, when there is
+ * none, in the thread state (3.11, 3.12). */
+static remote_addr c_stack_read(const struct py_layout *layout, remote_addr address,
+                                const uint8_t *state)
+{
+    if (!offset_present(layout->thread.cframe))
+        return 0;
+    remote_addr cframe = field_address(state, layout->thread.cframe);
+    return cframe - address < STATE_MAX ? 0 : cframe;
+}
 
 static int thread_add(struct python *python, struct remote *memory, remote_addr address,
                       const uint8_t *state, const struct interpreter *interpreter)
@@ -128,6 +175,7 @@ static int thread_add(struct python *python, struct remote *memory, remote_addr 
         .ident = field_u64(state, layout->thread.ident),
         .gil = interpreter->gil,
         .gil_end = interpreter->gil_end,
+        .c_stack = c_stack_read(layout, address, state),
     };
     thread->native_id = native_id_read(python, memory, state, thread->ident);
     return 0;
@@ -165,31 +213,61 @@ static void threads_reverse(struct python *python, size_t first)
     }
 }
 
+/* The frame that every stack of 3.15 ends with is none of the program's. */
+static bool state_has_frames(const struct python *python, struct remote *memory, remote_addr state)
+{
+    const struct py_layout *layout = &python->layout;
+    remote_addr head = remote_field(memory, state, layout->thread.frame, 8);
+    if (!offset_present(layout->thread.frame))
+        head = remote_field(memory, remote_field(memory, state, layout->thread.cframe, 8),
+                            layout->cframe.current_frame, 8);
+    if (!head || !layout->shim_owners)
+        return head;
+    uint64_t owner = remote_field(memory, head, layout->frame.owner, 1);
+    return remote_field(memory, head, layout->frame.previous, 8) ||
+           !(layout->shim_owners >> (owner & 7) & 1);
+}
+
+static bool ids_are_shared(const struct py_thread *a, const struct py_thread *b)
+{
+    return a->ident == b->ident || (a->native_id && a->native_id == b->native_id);
+}
+
 /*
  * A thread state that has not begun bears no ids, or, before 3.12, those of the thread that made
- * it; the two are written one after the other by the thread itself. With another's id it is
- * nobody's yet.
+ * it; the two are written one after the other by the thread itself. With another's id and without
+ * frames it is nobody's yet. With frames its maker had it run by somebody else, who is not told of:
+ * a host does so, and interpreters that are made here and run there.
  */
-static bool thread_has_begun(const struct python *python, size_t first, size_t end,
-                             const struct py_thread *thread)
+static bool thread_has_begun(struct python *python, struct remote *memory, size_t kept,
+                             struct py_thread *thread)
 {
     if (!thread->ident || (!thread->native_id && offset_present(python->layout.thread.native_id)))
         return false;
-    for (size_t i = first; i < end; i++) {
-        const struct py_thread *older = &python->threads[i];
-        if (older->ident == thread->ident ||
-            (thread->native_id && older->native_id == thread->native_id))
+    for (size_t i = 0; i < kept; i++) {
+        struct py_thread *older = &python->threads[i];
+        if (!ids_are_shared(older, thread))
+            continue;
+        bool is_sibling = older->interpreter == thread->interpreter;
+        if (is_sibling && !state_has_frames(python, memory, thread->state))
             return false;
+        older->shares_id = thread->shares_id = true;
+        if (is_sibling)
+            thread->native_id = 0;
     }
     return true;
 }
 
-static void unborn_drop(struct python *python, size_t first)
+/* Who is known by where its stack lies may have it run by another at the next look. */
+static void unborn_drop(struct python *python, struct remote *memory, size_t first)
 {
     size_t kept = first;
-    for (size_t i = first; i < python->thread_count; i++)
-        if (thread_has_begun(python, first, kept, &python->threads[i]))
-            python->threads[kept++] = python->threads[i];
+    for (size_t i = first; i < python->thread_count; i++) {
+        struct py_thread thread = python->threads[i];
+        if (thread_has_begun(python, memory, kept, &thread))
+            python->threads[kept++] = thread;
+        python->awaits_birth |= thread.shares_id && offset_present(python->layout.thread.cframe);
+    }
     python->awaits_birth = python->awaits_birth || kept < python->thread_count;
     python->thread_count = kept;
 }
@@ -198,7 +276,7 @@ static int threads_walk(struct python *python, struct remote *memory,
                         const struct interpreter *interpreter, uint64_t main_id)
 {
     const struct py_layout *layout = &python->layout;
-    uint8_t state[4096];
+    uint8_t state[STATE_MAX];
     size_t first = python->thread_count;
     remote_addr at = remote_field(memory, interpreter->address, layout->interp.threads_head, 8);
     if (layout->thread.size > sizeof state)
@@ -220,7 +298,7 @@ static int threads_walk(struct python *python, struct remote *memory,
         at = field_address(state, layout->thread.next);
     }
     threads_reverse(python, first);
-    unborn_drop(python, first);
+    unborn_drop(python, memory, first);
     return 0;
 }
 
@@ -245,14 +323,20 @@ static int interpreters_list(struct python *python, struct remote *memory, remot
     return count;
 }
 
+static bool remembers_too_much(const struct python *python)
+{
+    return code_cache_count(python->codes) > CODES_PER_ROUND ||
+           intern_size(python->texts) > TEXTS_PER_ROUND;
+}
+
 static void round_start(struct python *python)
 {
     page_cache_forget(python->pages);
     python->thread_count = python->head_count = 0;
     python->awaits_birth = false;
     code_cache_start_round(python->codes);
-    if (code_cache_count(python->codes) > CODES_PER_ROUND ||
-        intern_size(python->texts) > TEXTS_PER_ROUND) {
+    intern_empty(python->names);
+    if (remembers_too_much(python)) {
         code_cache_empty(python->codes);
         intern_empty(python->texts);
     }
@@ -281,7 +365,8 @@ int python_threads_changed(struct python *python)
     if (error)
         return error;
     /* more interpreters than can be watched: look each time */
-    return python->awaits_birth || python->head_count == 0 || python->head_count == HEADS_WATCHED ||
+    return python->awaits_birth || remembers_too_much(python) || python->head_count == 0 ||
+           python->head_count == HEADS_WATCHED ||
            memcmp(now, python->head_values, python->head_count * sizeof *now) != 0;
 }
 
@@ -313,13 +398,18 @@ int python_list_threads(struct python *python, uint64_t main_id, const struct py
 bool python_has_thread(struct python *python, const struct py_thread *thread)
 {
     const struct py_layout *layout = &python->layout;
+    uint8_t state[STATE_MAX];
     page_cache_forget(python->pages);
     struct remote *memory = page_cache_remote(python->pages);
     remote_addr at = remote_field(memory, thread->interpreter, layout->interp.threads_head, 8);
     for (size_t i = 0; at && at != thread->state && i < THREAD_MAX; i++)
         at = remote_field(memory, at, layout->thread.next, 8);
-    return at == thread->state &&
-           remote_field(memory, at, layout->thread.ident, 8) == thread->ident;
+    if (!at || remote_read(memory, at, state, layout->thread.size))
+        return false;
+    /* a new thread gets memory and stack, and so the ident, of one that ended */
+    uint64_t ident = field_u64(state, layout->thread.ident);
+    return ident == thread->ident &&
+           (thread->shares_id || native_id_read(python, memory, state, ident) == thread->native_id);
 }
 
 /* ---- names ---- */
@@ -335,8 +425,9 @@ static int thread_name(void *context, uint64_t ident, const char *name)
     struct python *python = naming->python;
     for (size_t i = 0; i < python->thread_count; i++) {
         struct py_thread *thread = &python->threads[i];
-        if (thread->ident == ident && thread->interpreter == naming->interpreter)
-            thread->name = intern_text(python->texts, name);
+        bool is_its_own = thread->native_id || !thread->shares_id; /* else it is its maker's */
+        if (thread->ident == ident && is_its_own && thread->interpreter == naming->interpreter)
+            thread->name = intern_text(python->names, name);
     }
     return 0;
 }

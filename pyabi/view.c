@@ -41,6 +41,7 @@ struct view {
     struct piece *pieces;
     size_t count, capacity;
     uint8_t *looks[VIEW_LOOKS_SCATTERED];
+    unsigned looks_held; /* with room for their bytes: as many as were ever wanted */
     unsigned look_count; /* at this moment */
     size_t used, room;
     struct segment *segments;
@@ -121,13 +122,25 @@ static int bytes_reserve(struct view *view, enum piece_rank rank, size_t extra)
     size_t room = view->room;
     if (view->used + extra > (rank == PIECE_CHUNK ? CHUNK_BYTES_LIMIT : BYTES_LIMIT))
         return -ENOMEM;
-    for (unsigned look = 0; look < VIEW_LOOKS_SCATTERED; look++) {
+    for (unsigned look = 0; look < view->looks_held; look++) {
         room = view->room;
         int error = array_reserve(&view->looks[look], &room, view->used + extra, 1);
         if (error)
             return error;
     }
     view->room = room;
+    return 0;
+}
+
+/* A thread that is only looked at while it stands, as most are, needs one. */
+static int looks_reserve(struct view *view, unsigned looks)
+{
+    for (; view->looks_held < looks; view->looks_held++) {
+        size_t room = 0;
+        int error = array_reserve(&view->looks[view->looks_held], &room, view->room, 1);
+        if (error)
+            return error;
+    }
     return 0;
 }
 
@@ -339,6 +352,8 @@ int view_refill(struct view *view, struct remote *memory, unsigned looks)
 {
     view->moment++;
     int error = pieces_pack(view);
+    if (!error)
+        error = looks_reserve(view, looks);
     if (error)
         return error;
     view->grown = looks == 1;

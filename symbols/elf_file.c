@@ -238,6 +238,30 @@ int elf_file_open_mapping(int proc_fd, const struct mapping *mapping, struct elf
     return elf_file_open_fd(fd, ret);
 }
 
+int elf_file_identify(const struct elf_file *file, struct file_identity *ret)
+{
+    struct stat status;
+    if (file->fd < 0 || fstat(file->fd, &status) < 0)
+        return -ENOENT;
+    *ret = (struct file_identity){
+        .device = status.st_dev,
+        .inode = status.st_ino,
+        .size = (uint64_t)status.st_size,
+        .modified_s = status.st_mtim.tv_sec,
+        .modified_ns = status.st_mtim.tv_nsec,
+        .changed_s = status.st_ctim.tv_sec,
+        .changed_ns = status.st_ctim.tv_nsec,
+    };
+    return 0;
+}
+
+bool file_identity_same(const struct file_identity *a, const struct file_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->modified_s == b->modified_s && a->modified_ns == b->modified_ns &&
+           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
+}
+
 Elf *elf_file_handle(const struct elf_file *file)
 {
     return file->handle;

@@ -23,6 +23,14 @@ int elf_file_open_fd(int fd, struct elf_file **ret);
 int elf_file_open_bytes(void *bytes, size_t size, struct elf_file **ret);
 void elf_file_close(struct elf_file *file);
 
+/* The same for two that are one file which nobody has written to meanwhile. -ENOENT: in no file. */
+struct file_identity {
+    uint64_t device, inode, size;
+    int64_t modified_s, modified_ns, changed_s, changed_ns;
+};
+int elf_file_identify(const struct elf_file *file, struct file_identity *ret);
+bool file_identity_same(const struct file_identity *a, const struct file_identity *b);
+
 /* libelf's handle, borrowed. */
 Elf *elf_file_handle(const struct elf_file *file);
 

@@ -369,12 +369,43 @@ static int explain_not_inited(const struct search *search, struct failure *why)
     return failure_set(
         why, -EAGAIN,
         "%s holds a CPython runtime, but no interpreter lives in it: either it is just "
-        "starting or ending, or this program (%s) never uses it",
+        "starting or ending, which another try in a moment will tell, or this program (%s) never "
+        "uses it",
         search->not_inited.path, search->executable);
+}
+
+static bool runs_32_bits(const struct search *search)
+{
+    unsigned char ident[EI_NIDENT];
+    AUTO_CLOSE int fd = openat(search->proc_fd, "exe", O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, ident, sizeof ident) == sizeof ident &&
+           memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
+}
+
+/* A program that the loader is still at work at maps more from moment to moment. */
+static bool is_loading(const struct search *search)
+{
+    struct maps now;
+    if (maps_read(search->proc_fd, &now))
+        return false;
+    bool grew = now.count > search->maps.count;
+    maps_done(&now);
+    return grew;
 }
 
 static int explain_none(const struct search *search, struct failure *why)
 {
+    if (is_loading(search))
+        return failure_set(why, -EAGAIN,
+                           "no Python is in it yet, but it (%s) is just starting: another try in a "
+                           "moment will tell",
+                           search->executable);
+    if (runs_32_bits(search))
+        return failure_set(
+            why, -ENOENT,
+            "no Python can be found in it: it runs %s, a 32-bit program, and those of "
+            "64 bits alone can be read here",
+            search->executable);
     if (!search->maps.count)
         return failure_set(why, -ENOENT, "it is no Python: %s has no memory of its own",
                            search->executable);
@@ -413,9 +444,7 @@ static void executable_read(struct search *search)
     ssize_t length = readlinkat(search->proc_fd, "exe", search->executable, PATH_MAX - 1);
     if (length > 0) {
         search->executable[length] = '\0';
-        char *deleted = strstr(search->executable, " (deleted)");
-        if (deleted && !deleted[10])
-            *deleted = '\0';
+        path_cut_deleted(search->executable);
         return;
     }
     AUTO_CLOSE int fd = openat(search->proc_fd, "comm", O_RDONLY | O_CLOEXEC);

@@ -71,7 +71,7 @@ static void path_unescape(char *path)
     *to = '\0';
 }
 
-static bool path_cut_deleted(char *path)
+bool path_cut_deleted(char *path)
 {
     static const char suffix[] = " (deleted)";
     size_t length = strlen(path);

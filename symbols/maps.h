@@ -32,3 +32,7 @@ void maps_done(struct maps *maps);
 
 /* The mapping that holds the address, or NULL. */
 const struct mapping *maps_find(const struct maps *maps, remote_addr address);
+
+/* The kernel ends the path of a file that is no more in " (deleted)": was it there? It is cut off.
+ */
+bool path_cut_deleted(char *path);

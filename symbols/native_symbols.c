@@ -2,11 +2,9 @@
 
 #include "sampler/base/cleanup.h"
 #include "sampler/base/error.h"
-#include "symbols/debug_file.h"
 #include "symbols/elf_file.h"
 #include "symbols/function_parts.h"
-#include "symbols/source_lines.h"
-#include "symbols/symbol_table.h"
+#include "symbols/object_symbols.h"
 
 #include <string.h>
 
@@ -20,13 +18,9 @@ static const char evaluator_name[] = "_PyEval_EvalFrameDefault";
 
 /* An executable mapping and the object behind it, read when an address in it is first asked for. */
 struct module {
-    struct mapping mapping; /* `path` is our own copy */
-    struct elf_file *file;  /* NULL: none, or not readable */
-    struct elf_file *debug; /* separate debug file */
-    void *bytes;            /* of an object that is in no file */
+    struct mapping mapping;        /* `path` is our own copy */
+    struct object_symbols *object; /* NULL: none, or not readable */
     remote_addr bias;
-    struct symbol_table symbols;
-    struct source_lines *lines;
     /* In an object without local symbols: the evaluation loop, then the parts of it that have no
      * name. */
     struct code_range evaluator[EVALUATOR_RANGES];
@@ -46,22 +40,17 @@ struct native_symbols {
     const struct maps *maps;
     struct unwind_tables tables;
     bool wants_lines;
+    struct object_list own, *objects; /* ours, unless others share theirs */
     struct module *modules;
     struct answer answers[ANSWER_COUNT];
 };
 
-static void module_free(struct module *module)
+static void module_free(struct native_symbols *symbols, struct module *module)
 {
-    source_lines_close(module->lines);
-    symbol_table_done(&module->symbols);
-    elf_file_close(module->debug);
-    elf_file_close(module->file);
-    free(module->bytes);
+    object_symbols_close(symbols->objects, module->object);
     free((char *)module->mapping.path);
     free(module);
 }
-
-DEFINE_CLEANUP(struct module *, module_free)
 
 /* The vdso is in no file, but an object like any other. */
 static bool mapping_is_object(const struct mapping *mapping)
@@ -74,28 +63,19 @@ static int module_open_memory(struct native_symbols *symbols, struct module *mod
     size_t size = module->mapping.end - module->mapping.start;
     if (size > VDSO_LIMIT)
         return -ENOENT;
-    module->bytes = malloc(size);
-    if (!module->bytes)
+    AUTO_FREE void *bytes = malloc(size);
+    if (!bytes)
         return -ENOMEM;
-    int error = remote_read(symbols->memory, module->mapping.start, module->bytes, size);
-    return error ? error : elf_file_open_bytes(module->bytes, size, &module->file);
-}
-
-static bool file_has_symtab(const struct elf_file *file)
-{
-    Elf *elf = elf_file_handle(file);
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        Elf64_Shdr *header = elf64_getshdr(section);
-        if (header && header->sh_type == SHT_SYMTAB)
-            return true;
-    }
-    return false;
+    int error = remote_read(symbols->memory, module->mapping.start, bytes, size);
+    return error ? error
+                 : object_symbols_open_bytes(TAKE_PTR(bytes), size, symbols->wants_lines,
+                                             &module->object);
 }
 
 static void module_find_evaluator(struct native_symbols *symbols, struct module *module)
 {
     uint64_t value, size;
-    if (elf_file_find_exported(module->file, evaluator_name, &value, &size))
+    if (elf_file_find_exported(module->object->file, evaluator_name, &value, &size))
         return;
     struct code_range loop = { module->bias + value, module->bias + value + size };
     const struct unwind_table *table =
@@ -107,30 +87,19 @@ static void module_find_evaluator(struct native_symbols *symbols, struct module 
             symbols->memory, table, loop, module->evaluator + 1, EVALUATOR_RANGES - 1);
 }
 
-/* What is missing afterwards stays missing: an object without readable symbols is an ordinary
- * thing. */
 static void module_load(struct native_symbols *symbols, struct module *module)
 {
     const struct mapping *mapping = &module->mapping;
-    int error = mapping->inode ? elf_file_open_mapping(symbols->proc_fd, mapping, &module->file)
+    int error = mapping->inode ? object_symbols_open(symbols->objects, symbols->proc_fd, mapping,
+                                                     symbols->wants_lines, &module->object)
                                : module_open_memory(symbols, module);
     if (error)
         return;
-    if (elf_file_bias(module->file, mapping, &module->bias)) {
-        elf_file_close(TAKE_PTR(module->file));
+    if (elf_file_bias(module->object->file, mapping, &module->bias)) {
+        object_symbols_close(symbols->objects, TAKE_PTR(module->object));
         return;
     }
-    bool stripped = !file_has_symtab(module->file);
-    if (stripped && mapping->inode)
-        debug_file_open(symbols->proc_fd, mapping->path, module->file, &module->debug);
-    symbol_table_add(&module->symbols, elf_file_handle(module->file));
-    if (module->debug)
-        symbol_table_add(&module->symbols, elf_file_handle(module->debug));
-    symbol_table_sort(&module->symbols);
-    if (symbols->wants_lines && source_lines_open(elf_file_handle(module->file), &module->lines) &&
-        module->debug)
-        source_lines_open(elf_file_handle(module->debug), &module->lines);
-    if (stripped && !module->debug)
+    if (module->object->stripped && !module->object->debug)
         module_find_evaluator(symbols, module);
 }
 
@@ -142,17 +111,19 @@ static bool mapping_same(const struct mapping *a, const struct mapping *b)
 
 static struct module *module_new(struct native_symbols *symbols, const struct mapping *mapping)
 {
-    struct module *module CLEANUP(module_freep) = calloc(1, sizeof *module);
-    if (!module)
+    struct module *module = calloc(1, sizeof *module);
+    const char *path = strdup(mapping->path);
+    if (!module || !path) {
+        free(module);
+        free((char *)path);
         return NULL;
+    }
     module->mapping = *mapping;
-    module->mapping.path = strdup(mapping->path);
-    if (!module->mapping.path)
-        return NULL;
+    module->mapping.path = path;
     module_load(symbols, module);
     module->next = symbols->modules;
     symbols->modules = module;
-    return TAKE_PTR(module);
+    return module;
 }
 
 static struct module *module_find(struct native_symbols *symbols, const struct mapping *mapping)
@@ -207,15 +178,16 @@ static void answer_fill(struct answer *answer, struct module *module, remote_add
         .symbol.module = module->mapping.path,
         .symbol.offset = ip - module->mapping.start + module->mapping.file_offset,
     };
-    if (!module->file)
+    if (!module->object)
         return;
-    struct symbol *symbol = symbol_table_find(&module->symbols, address);
+    struct symbol *symbol = symbol_table_find(&module->object->symbols, address);
     if (symbol)
         answer_from_symbol(answer, symbol, address);
     else
         answer_from_evaluator(answer, module);
-    if (module->lines)
-        source_lines_find(module->lines, address, &answer->symbol.file, &answer->symbol.line);
+    if (module->object->lines)
+        source_lines_find(module->object->lines, address, &answer->symbol.file,
+                          &answer->symbol.line);
 }
 
 /* NULL for an address in no mapping. What anonymous memory holds may change: it is not remembered.
@@ -265,7 +237,7 @@ int native_symbols_set_maps(struct native_symbols *symbols, const struct maps *m
             continue;
         }
         *link = module->next;
-        module_free(module);
+        module_free(symbols, module);
         dropped = true;
     }
     if (dropped)
@@ -281,6 +253,7 @@ int native_symbols_open(struct remote *memory, int proc_fd, struct native_symbol
     symbols->memory = memory;
     symbols->proc_fd = proc_fd;
     symbols->wants_lines = true;
+    symbols->objects = &symbols->own;
     *ret = symbols;
     return 0;
 }
@@ -290,6 +263,11 @@ void native_symbols_want_lines(struct native_symbols *symbols, bool wanted)
     symbols->wants_lines = wanted;
 }
 
+void native_symbols_share(struct native_symbols *symbols, struct object_list *objects)
+{
+    symbols->objects = objects;
+}
+
 void native_symbols_close(struct native_symbols *symbols)
 {
     if (!symbols)
@@ -297,7 +275,7 @@ void native_symbols_close(struct native_symbols *symbols)
     while (symbols->modules) {
         struct module *module = symbols->modules;
         symbols->modules = module->next;
-        module_free(module);
+        module_free(symbols, module);
     }
     unwind_tables_done(&symbols->tables);
     free(symbols);

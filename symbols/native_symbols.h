@@ -26,6 +26,11 @@ int native_symbols_open(struct remote *memory, int proc_fd, struct native_symbol
 /* Source lines, wanted at first, cost tens of milliseconds for each object that has them. */
 void native_symbols_want_lines(struct native_symbols *symbols, bool wanted);
 
+/* What is read of files is shared with others that have this list; called before any address is
+ * asked for. It is borrowed until the close; without one it is the symbols' own. */
+struct object_list;
+void native_symbols_share(struct native_symbols *symbols, struct object_list *objects);
+
 /* `maps` is borrowed until the next call. Objects that are still mapped keep what was read of them.
  */
 int native_symbols_set_maps(struct native_symbols *symbols, const struct maps *maps);

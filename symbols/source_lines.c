@@ -3,13 +3,17 @@
 #include "sampler/base/cleanup.h"
 #include "sampler/base/error.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
+#include <limits.h>
 #include <string.h>
 
 enum {
     RANGE_LIMIT = 1 << 20, /* of all units together */
     LOOK_BACK = 8,         /* ranges may overlap in odd files */
+    DEPTH_LIMIT = 64,      /* of scopes in scopes, */
+    ENTRY_LIMIT = 1000000, /* and how many of a unit's entries are looked at, to find a call */
 };
 
 /* libdw loads every debug section at once. */
@@ -128,6 +132,72 @@ static struct unit_range *range_find(const struct source_lines *lines, uint64_t 
     return NULL;
 }
 
+struct call_search {
+    uint64_t address;
+    size_t entries_left;
+    Dwarf_Die call; /* the outermost one that was inlined where the address is */
+};
+
+/* What functions may stand in, by whatever language. */
+static bool is_space(int tag)
+{
+    return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
+           tag == DW_TAG_module;
+}
+
+static bool is_block(int tag)
+{
+    return tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+           tag == DW_TAG_catch_block;
+}
+
+static bool call_search_in(struct call_search *search, Dwarf_Die *scope, unsigned depth)
+{
+    Dwarf_Die entry;
+    if (depth == DEPTH_LIMIT || dwarf_child(scope, &entry))
+        return false;
+    do {
+        int tag = dwarf_tag(&entry);
+        bool is_call = tag == DW_TAG_inlined_subroutine;
+        if (is_space(tag) && call_search_in(search, &entry, depth + 1))
+            return true;
+        if ((is_call || is_block(tag)) && dwarf_haspc(&entry, search->address) > 0) {
+            search->call = entry;
+            return is_call || call_search_in(search, &entry, depth + 1);
+        }
+    } while (search->entries_left && search->entries_left-- &&
+             dwarf_siblingof(&entry, &entry) == 0);
+    return false;
+}
+
+static bool number_find(Dwarf_Die *entry, unsigned name, Dwarf_Word *ret)
+{
+    Dwarf_Attribute attribute;
+    return dwarf_formudata(dwarf_attr(entry, name, &attribute), ret) == 0;
+}
+
+/*
+ * What was inlined has no symbol, so its own file and line would stand beside the name of another
+ * function: the one that has a symbol is where it calls.
+ */
+static bool call_find(Dwarf_Die *unit, uint64_t address, const char **ret_file, int *ret_line)
+{
+    struct call_search search = { .address = address, .entries_left = ENTRY_LIMIT };
+    Dwarf_Files *files;
+    Dwarf_Word file, line;
+    size_t count;
+    if (!call_search_in(&search, unit, 0) || !number_find(&search.call, DW_AT_call_file, &file) ||
+        !number_find(&search.call, DW_AT_call_line, &line) || !line || line > INT_MAX ||
+        dwarf_getsrcfiles(unit, &files, &count) || file >= count)
+        return false;
+    const char *name = dwarf_filesrc(files, file, NULL, NULL);
+    if (!name)
+        return false;
+    *ret_file = name;
+    *ret_line = (int)line;
+    return true;
+}
+
 bool source_lines_find(struct source_lines *lines, uint64_t address, const char **ret_file,
                        int *ret_line)
 {
@@ -135,6 +205,8 @@ bool source_lines_find(struct source_lines *lines, uint64_t address, const char 
     Dwarf_Line *line = range ? dwarf_getsrc_die(&range->unit, address) : NULL;
     const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
     int number = 0;
+    if (range && call_find(&range->unit, address, ret_file, ret_line))
+        return true;
     if (!file || dwarf_lineno(line, &number) || number <= 0)
         return false;
     *ret_file = file;

@@ -14,7 +14,8 @@ struct source_lines;
  */
 int source_lines_open(Elf *elf, struct source_lines **ret);
 
-/* `address` as the ELF file numbers it; the name lives until the close. */
+/* `address` as the ELF file numbers it: the place in the function that stands there by itself, not
+ * in one that was inlined into it. The name lives until the close. */
 bool source_lines_find(struct source_lines *lines, uint64_t address, const char **ret_file,
                        int *ret_line);
 

@@ -118,6 +118,11 @@ void symbol_table_sort(struct symbol_table *table)
         kept++;
     }
     table->count = kept;
+    struct symbol *list = kept ? realloc(table->list, kept * sizeof *list) : NULL;
+    if (list) { /* half of what a file names is data, or named twice */
+        table->list = list;
+        table->room = kept;
+    }
 }
 
 /* Without a size a symbol reaches to the next one, but not across what a stripped table leaves out.

@@ -11,6 +11,7 @@
 #include "symbols/cfi_check.h"
 #include "symbols/unwind_frame_pointer.h"
 #include "symbols/unwind_tables.h"
+#include "symbols/walk_memory.h"
 
 #include <libunwind.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct native_unwind {
     unw_addr_space_t space;
     const struct maps *maps;
     struct unwind_tables tables;
+    struct walk_memory *walks;
 
     /* The walk under way. */
     const struct stack_image *image;
@@ -160,11 +162,6 @@ static unw_accessors_t answers = {
 
 /* ---- the walk ---- */
 
-struct position {
-    remote_addr ip, sp;
-    bool interrupted; /* ip is the instruction to run next, not one after a call */
-};
-
 static bool code_at(const struct native_unwind *unwind, remote_addr ip)
 {
     const struct mapping *mapping = maps_find(unwind->maps, ip);
@@ -173,36 +170,37 @@ static bool code_at(const struct native_unwind *unwind, remote_addr ip)
 
 /* Continues from registers that libunwind did not find itself. */
 static bool cursor_restart(struct native_unwind *unwind, const struct registers *caller,
-                           struct position *position)
+                           struct walk_position *position)
 {
     unwind->registers = *caller;
     position->ip = caller->ip;
     position->sp = caller->sp;
+    position->fp = caller->fp;
+    position->complete = false;
     /* A cursor takes its first address as it is, but this one follows a call. */
     unwind->registers.ip--;
     return unw_init_remote(&unwind->cursor, unwind->space, unwind) == 0;
 }
 
-static bool cursor_read(struct native_unwind *unwind, struct position *position)
+static bool cursor_read(struct native_unwind *unwind, struct walk_position *position)
 {
+    if (unw_get_reg(&unwind->cursor, FRAME_POINTER, &position->fp))
+        position->fp = 0;
     return unw_get_reg(&unwind->cursor, UNW_REG_IP, &position->ip) == 0 &&
            unw_get_reg(&unwind->cursor, UNW_REG_SP, &position->sp) == 0;
 }
 
 /* The registers of a frame as far as a step without tables needs them. */
-static struct registers frame_registers(struct native_unwind *unwind,
-                                        const struct position *position, bool innermost)
+static struct registers frame_registers(const struct native_unwind *unwind,
+                                        const struct walk_position *position, bool innermost)
 {
     if (innermost)
         return unwind->registers;
-    struct registers registers = { .ip = position->ip, .sp = position->sp };
-    if (unw_get_reg(&unwind->cursor, FRAME_POINTER, &registers.fp))
-        registers.fp = 0;
-    return registers;
+    return (struct registers){ .ip = position->ip, .sp = position->sp, .fp = position->fp };
 }
 
 /* From a frame to its caller; false at the end of what can be known. */
-static bool frame_step(struct native_unwind *unwind, struct position *position, bool innermost)
+static bool frame_step(struct native_unwind *unwind, struct walk_position *position, bool innermost)
 {
     struct registers callee = frame_registers(unwind, position, innermost), caller;
     if (innermost && !code_at(unwind, position->ip))
@@ -218,45 +216,64 @@ static bool frame_step(struct native_unwind *unwind, struct position *position, 
 }
 
 /* A caller's stack lies above its callee's; only a leaf may have none (AArch64). */
-static bool caller_is_sound(const struct native_unwind *unwind, const struct position *callee,
-                            const struct position *caller, bool leaf)
+static bool caller_is_sound(const struct native_unwind *unwind, const struct walk_position *callee,
+                            const struct walk_position *caller, bool leaf)
 {
     return (caller->sp > callee->sp || (leaf && caller->sp == callee->sp)) &&
            code_at(unwind, caller->ip);
 }
 
+/* Adds the frame at the position and goes on to its caller's; false where that is not known. */
+static bool frame_add(struct native_unwind *unwind, struct walk_position *position,
+                      struct native_frame *ret_frame, bool innermost)
+{
+    /* A signal's trampoline was never called: the kernel put its address where a caller's would be.
+     */
+    bool signal = unw_is_signal_frame(&unwind->cursor) > 0;
+    bool leaf = position->interrupted;
+    struct walk_position caller = *position;
+    *ret_frame = (struct native_frame){
+        .ip = position->ip - !(leaf || signal),
+        .sp = position->sp,
+        .cfa = unwind->image->stack_start + unwind->image->size,
+    };
+    bool more =
+        frame_step(unwind, &caller, innermost) && caller_is_sound(unwind, position, &caller, leaf);
+    if (more)
+        ret_frame->cfa = caller.sp;
+    walk_memory_add(unwind->walks, position, ret_frame);
+    caller.interrupted = signal;
+    *position = caller;
+    return more;
+}
+
 static int libunwind_walk(struct native_unwind *unwind, const struct stack_image *image,
                           struct native_frame *ret_frames, size_t capacity)
 {
-    struct position position = { image->registers.ip, image->registers.sp, true };
-    size_t count = 0;
+    struct walk_position position = {
+        .ip = image->registers.ip,
+        .sp = image->registers.sp,
+        .fp = image->registers.fp,
+        .interrupted = true,
+        .complete = image->registers.count > 0,
+    };
+    size_t count = 0, known = 0;
 
     unwind->image = image;
     unwind->registers = image->registers;
     unwind->reads_left = READ_BUDGET;
     bool more = unwind->maps && unw_init_remote(&unwind->cursor, unwind->space, unwind) == 0;
-
-    while (more && count < capacity) {
-        /* A signal's trampoline was never called: the kernel put its address where a caller's would
-         * be. */
-        bool signal = unw_is_signal_frame(&unwind->cursor) > 0;
-        bool leaf = position.interrupted;
-        struct native_frame *frame = &ret_frames[count];
-        *frame = (struct native_frame){
-            .ip = position.ip - !(leaf || signal),
-            .sp = position.sp,
-            .cfa = image->stack_start + image->size,
-        };
-        struct position caller = position;
-        more = frame_step(unwind, &caller, count == 0) &&
-               caller_is_sound(unwind, &position, &caller, leaf);
-        if (more)
-            frame->cfa = caller.sp;
-        caller.interrupted = signal;
-        position = caller;
+    walk_memory_begin(unwind->walks, image);
+    while (more && count < capacity && !known) {
+        more = frame_add(unwind, &position, &ret_frames[count], count == 0);
         count++;
+        if (more)
+            known =
+                walk_memory_find(unwind->walks, &position, ret_frames + count, capacity - count);
     }
-    return (int)count;
+    if (known || !more) /* else there are callers that found no room */
+        walk_memory_end(unwind->walks);
+    return (int)(count + known);
 }
 
 /* ---- life ---- */
@@ -268,6 +285,7 @@ static void libunwind_close(struct native_unwind *unwind)
     if (unwind->space)
         unw_destroy_addr_space(unwind->space);
     unwind_tables_done(&unwind->tables);
+    walk_memory_free(unwind->walks);
     page_cache_free(unwind->pages);
     free(unwind);
 }
@@ -282,7 +300,7 @@ static int libunwind_open(struct remote *memory, int proc_fd, struct native_unwi
         return -ENOMEM;
     unwind->memory = memory;
     unwind->space = unw_create_addr_space(&answers, 0);
-    if (!unwind->space || page_cache_new(memory, &unwind->pages))
+    if (!unwind->space || page_cache_new(memory, &unwind->pages) || walk_memory_new(&unwind->walks))
         return -ENOMEM;
     unw_set_caching_policy(unwind->space, UNW_CACHE_GLOBAL);
     unw_set_cache_size(unwind->space, CACHED_STEPS, 0);
@@ -298,6 +316,7 @@ static int libunwind_set_maps(struct native_unwind *unwind, const struct maps *m
         return changed;
     if (changed) {
         page_cache_forget(unwind->pages);
+        walk_memory_forget(unwind->walks);
         unw_flush_cache(unwind->space, 0, 0);
     }
     return 0;

@@ -64,9 +64,9 @@ static void command_print(FILE *out, const char *label, const char *command, con
     fputc('\n', out);
 }
 
-void closing_words_written(FILE *out, const char *file)
+void closing_words_written(FILE *out, const char *what, const char *file)
 {
-    fputs("\nscalene-attach: profile saved to ", out);
+    fprintf(out, "\nscalene-attach: %s saved to ", what);
     text_print(out, file);
     fputc('\n', out);
 }
@@ -74,7 +74,7 @@ void closing_words_written(FILE *out, const char *file)
 void closing_words_saved(FILE *out, const char *file, const char *usual)
 {
     const char *named = strcmp(file, usual) == 0 ? NULL : file;
-    closing_words_written(out, file);
+    closing_words_written(out, "profile", file);
     command_print(out, "To view in browser:", "scalene-attach view", named);
     command_print(out, "To view in terminal:", "scalene-attach view --cli", named);
 }

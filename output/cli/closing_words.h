@@ -10,8 +10,9 @@
  */
 void closing_words_saved(FILE *out, const char *file, const char *usual);
 
-/* The first line alone, for formats that `view` does not read. */
-void closing_words_written(FILE *out, const char *file);
+/* The first line alone, for what `view` does not read: a "page", a "comparison", a "profile" of
+ * another format. */
+void closing_words_written(FILE *out, const char *what, const char *file);
 
 /* A run that has no file to show: the cause, what is known of it, and what to type instead. */
 void closing_words_nothing(FILE *out, const struct report *report);

@@ -51,6 +51,8 @@ static void frame_place(const struct frame_event *frame, char *into, size_t size
         snprintf(into, size, "%s:%d:%d", file, frame->line, frame->column);
     else if (frame->line)
         snprintf(into, size, "%s:%d", file, frame->line);
+    else if (!frame->name && !frame->file && frame->module)
+        snprintf(into, size, "%s+0x%" PRIx64, file, frame->offset);
     else
         snprintf(into, size, "%s", file);
 }

@@ -27,15 +27,22 @@ static int hottest_print(char *into, size_t size, const struct heartbeat *heartb
                     heartbeat->hottest_line, percent);
 }
 
+static int rate_print(char *into, size_t size, const struct heartbeat *heartbeat)
+{
+    return heartbeat->is_off ? snprintf(into, size, "off")
+                             : snprintf(into, size, "%.0f Hz", heartbeat->rate_hz);
+}
+
 size_t heartbeat_text(const struct heartbeat *heartbeat, size_t columns, char *into, size_t size)
 {
-    char text[TEXT_SIZE], rss[32];
+    char text[TEXT_SIZE], rss[32], rate[32];
     double megabytes = (double)heartbeat->rss_bytes / 1048576;
     double own = heartbeat->elapsed_s > 0 ? heartbeat->profiler_cpu_s / heartbeat->elapsed_s : 0;
+    rate_print(rate, sizeof rate, heartbeat);
     int used = elapsed_print(text, sizeof text, heartbeat->elapsed_s);
     used += snprintf(text + used, sizeof text - (size_t)used,
-                     "  %" PRIu64 " samples  %.0f Hz  %" PRIu64 " dropped  own CPU %.1f%%",
-                     heartbeat->samples, heartbeat->rate_hz, heartbeat->dropped, 100 * own);
+                     "  %" PRIu64 " samples  %s  %" PRIu64 " dropped  own CPU %.1f%%",
+                     heartbeat->samples, rate, heartbeat->dropped, 100 * own);
     if (format_value(VALUE_MEGABYTES, &megabytes, rss, sizeof rss))
         used += snprintf(text + used, sizeof text - (size_t)used, "  RSS %s", rss);
     if (heartbeat->hottest_file)

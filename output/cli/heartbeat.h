@@ -1,11 +1,13 @@
 /* The sign of life while a profile is taken: one line, drawn over itself. Asks no clock. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct heartbeat {
+    bool is_off; /* sampling rests: then there is no rate */
     double elapsed_s;
     double rate_hz;        /* samples a second and thread */
     double profiler_cpu_s; /* our own */

@@ -5,6 +5,7 @@
 #include "output/model/format.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -27,16 +28,27 @@ static bool is_told(const char *text)
     return text && *text;
 }
 
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* Where nothing was measured a view's cell is empty, but a sentence needs a number. */
 static const char *number_text(enum value_kind kind, const void *value, char *text, size_t size)
 {
     if (format_value(kind, value, text, size) == 0)
-        snprintf(text, size, "0%s", kind == VALUE_SECONDS ? "s" : "");
+        snprintf(text, size, "0%s", kind == VALUE_SECONDS ? "s" : kind == VALUE_PERCENT ? "%" : "");
     return text;
 }
 
-#define SECONDS(value) number_text(VALUE_SECONDS, &(double){ value }, (char[32]){ "" }, 32)
-#define COUNT(value) number_text(VALUE_COUNT, &(int64_t){ value }, (char[32]){ "" }, 32)
+#define NUMBER(kind, type, value)                                                                  \
+    number_text(VALUE_##kind, &(type){ value }, (char[32]){ "" }, sizeof(char[32]))
+#define SECONDS(value) NUMBER(SECONDS, double, value)
+#define MEGABYTES(value) NUMBER(MEGABYTES, double, value)
+#define PERCENT(value) NUMBER(PERCENT, double, value)
+#define COUNT(value) NUMBER(COUNT, int64_t, value)
+#define RATE(value) COUNT((int64_t)fmin(fmax(rint(value), 0), 1e15))
 
 /* Text that grows piece by piece and is cut where it is full. */
 struct words {
@@ -84,16 +96,21 @@ static void title_write(const struct head *head)
     fputc('\n', head->out);
 }
 
+/* Where it finds no room whole, what an interpreter was told says more than its folder. */
 static void command_write(const struct head *head)
 {
     const struct report *report = head->report;
     const struct text_list *argv = report->processes.count && report->processes.items[0].argv.count
                                        ? &report->processes.items[0].argv
                                        : &report->args;
-    struct words command = { "", 0 };
-    for (size_t i = 0; i < argv->count; i++)
-        words_add(&command, "%s%s", i ? " " : "", argv->items[i]);
-    row_write(head, "Command", command.text);
+    struct words whole = { "", 0 }, brief = { "", 0 };
+    char shown[TEXT_SIZE];
+    for (size_t i = 0; i < argv->count; i++) {
+        words_add(&whole, "%s%s", i ? " " : "", argv->items[i]);
+        words_add(&brief, "%s%s", i ? " " : "", i ? argv->items[i] : file_name(argv->items[i]));
+    }
+    bool fits = screen_text(whole.text, shown, sizeof shown) <= head->width - LABEL_COLUMNS;
+    row_write(head, "Command", fits ? whole.text : brief.text);
 }
 
 /* Every release once, with the first of its executables. */
@@ -117,67 +134,171 @@ static void python_write(const struct head *head)
     row_write(head, "Python", versions.text);
 }
 
+/* A part of a row, behind what is there already. */
+#define WORDS_PART(words, format, ...)                                                             \
+    words_add((words), "%s" format, (words)->used ? ", " : "", __VA_ARGS__)
+
+/* The sum of what is told, and its parts. */
+static void cpu_write(const struct head *head)
+{
+    const struct report_totals *totals = &head->report->totals;
+    const struct {
+        const char *name;
+        const double *seconds;
+    } parts[] = { { "Python", &totals->cpu_python_s },
+                  { "native", &totals->cpu_native_s },
+                  { "kernel", &totals->cpu_kernel_s } };
+    struct words told = { "", 0 }, cpu = { "", 0 };
+    double sum_s = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!report_tells(head->report, parts[i].seconds))
+            continue;
+        WORDS_PART(&told, "%s %s", parts[i].name, SECONDS(*parts[i].seconds));
+        sum_s += *parts[i].seconds;
+    }
+    if (told.used)
+        words_add(&cpu, "%s: %s", SECONDS(sum_s), told.text);
+    row_write(head, "CPU", cpu.text);
+}
+
 static void times_write(const struct head *head)
 {
     const struct report *report = head->report;
     const struct report_totals *totals = &report->totals;
     double elapsed_s = totals->elapsed_s > 0 ? totals->elapsed_s : report->elapsed_time_sec;
-    double cpu_s = totals->cpu_python_s + totals->cpu_native_s + totals->cpu_kernel_s;
-    struct words cpu = { "", 0 };
     char waits[TEXT_SIZE];
     if (elapsed_s > 0)
         row_write(head, "Elapsed", SECONDS(elapsed_s));
     if (report_base_s(report) <= 0)
         return;
-    words_add(&cpu, "%s: Python %s, native %s, kernel %s", SECONDS(cpu_s),
-              SECONDS(totals->cpu_python_s), SECONDS(totals->cpu_native_s),
-              SECONDS(totals->cpu_kernel_s));
-    row_write(head, "CPU", cpu.text);
-    row_write(head, "Idle", SECONDS(totals->idle_s));
+    cpu_write(head);
+    if (report_tells(report, &totals->idle_s))
+        row_write(head, "Idle", SECONDS(totals->idle_s));
     format_value(VALUE_WAITS, &totals->wait_s, waits, sizeof waits);
     row_write(head, "Waiting", waits);
 }
 
+/* The kernel lists more than an interpreter knows, and more runs than what could be profiled. */
 static void threads_write(const struct head *head)
 {
-    size_t threads = head->report->threads.count, processes = head->report->processes.count;
+    const struct report *report = head->report;
+    size_t threads = 0, processes = 0, others = 0;
     struct words words = { "", 0 };
-    if (processes == 0)
+    for (size_t i = 0; i < report->threads.count; i++)
+        threads += report_thread_is_python(&report->threads.items[i]);
+    for (size_t i = 0; i < report->processes.count; i++)
+        processes += is_told(report->processes.items[i].python);
+    others = report->processes.count - processes;
+    if (!processes || !report_tells(report, &report->threads))
         return;
     words_add(&words, "%zu in %zu process%s", threads, processes, processes == 1 ? "" : "es");
+    if (others)
+        words_add(&words, "; %zu other%s not profiled", others, others == 1 ? "" : "s");
     row_write(head, "Threads", words.text);
+}
+
+static void samples_write(const struct head *head)
+{
+    const struct report_sampling *sampling = &head->report->sampling;
+    struct words samples = { "", 0 };
+    if (report_tells(head->report, &sampling->samples))
+        words_add(&samples, "%s", COUNT(sampling->samples));
+    if (report_tells(head->report, &sampling->rate_hz))
+        words_add(&samples, "%sat %s Hz", samples.used ? " " : "", RATE(sampling->rate_hz));
+    if (report_tells(head->report, &sampling->dropped))
+        WORDS_PART(&samples, "%s dropped", COUNT(sampling->dropped));
+    if (sampling->missed)
+        WORDS_PART(&samples, "%s missed", COUNT(sampling->missed));
+    row_write(head, "Samples", samples.text);
+}
+
+static void pauses_write(const struct head *head)
+{
+    const struct report_sampling *sampling = &head->report->sampling;
+    double percent = 100 * sampling->paused_s / head->report->totals.elapsed_s;
+    struct words pauses = { "", 0 };
+    words_add(&pauses, "%s", SECONDS(sampling->paused_s));
+    if (percent > 0 && percent < 1e4) /* as far as both are known, and can be */
+        words_add(&pauses, " (%.2f%%) in %s pauses, the longest %s", percent,
+                  COUNT(sampling->pauses), SECONDS(sampling->longest_pause_us / 1e6));
+    row_write(head, "Paused", pauses.text);
 }
 
 static void sampling_write(const struct head *head)
 {
     const struct report_sampling *sampling = &head->report->sampling;
-    double elapsed_s = head->report->totals.elapsed_s;
-    struct words samples = { "", 0 }, pauses = { "", 0 };
     if (!is_told(head->report->profiler_name))
         return;
-    words_add(&samples, "%s at %.0f Hz, %s dropped", COUNT(sampling->samples), sampling->rate_hz,
-              COUNT(sampling->dropped));
-    if (sampling->missed)
-        words_add(&samples, ", %s missed", COUNT(sampling->missed));
-    row_write(head, "Samples", samples.text);
-
-    words_add(&pauses, "%s", SECONDS(sampling->paused_s));
-    if (sampling->paused_s > 0 && elapsed_s > 0)
-        words_add(&pauses, " (%.2f%%) in %s pauses, the longest %s",
-                  100 * sampling->paused_s / elapsed_s, COUNT(sampling->pauses),
-                  SECONDS(sampling->longest_pause_us / 1e6));
-    row_write(head, "Paused", pauses.text);
-    row_write(head, "Profiler", SECONDS(sampling->profiler_cpu_s));
+    samples_write(head);
+    if (report_tells(head->report, &sampling->paused_s))
+        pauses_write(head);
+    if (report_tells(head->report, &sampling->profiler_cpu_s))
+        row_write(head, "Profiler", SECONDS(sampling->profiler_cpu_s));
 }
 
+/* Where memory was not profiled, what the kernel says of the largest Python. */
+static void resident_write(const struct head *head)
+{
+    double peak_mb = 0;
+    char text[32];
+    struct words words = { "", 0 };
+    for (size_t i = 0; i < head->report->processes.count; i++)
+        if (is_told(head->report->processes.items[i].python))
+            peak_mb = fmax(peak_mb, head->report->processes.items[i].peak_rss_mb);
+    if (format_value(VALUE_MEGABYTES, &peak_mb, text, sizeof text) == 0)
+        return;
+    words_add(&words, "%s at most (RSS)", text);
+    row_write(head, "Memory", words.text);
+}
+
+enum { CELLS = 27, CELLS_NARROW = 16, CELLS_LEAST = 8 }; /* as in Scalene, where there is room */
+
+static size_t spark_cells(size_t width)
+{
+    return width < 70 ? CELLS_LEAST : width < 100 ? CELLS_NARROW : CELLS;
+}
+
+static void memory_told(const struct report *report, struct words *words)
+{
+    if (report_tells(report, &report->max_footprint_mb))
+        WORDS_PART(words, "%s at most", MEGABYTES(report->max_footprint_mb));
+    if (report_tells(report, &report->growth_rate))
+        WORDS_PART(words, "growth rate %s", PERCENT(report->growth_rate));
+}
+
+/* Whole, or not at all. */
+static void peak_place_add(const struct report *report, struct words *words, size_t room)
+{
+    char place[TEXT_SIZE], shown[TEXT_SIZE];
+    if (!is_told(report->max_footprint_fname) || report->max_footprint_lineno <= 0)
+        return;
+    snprintf(place, sizeof place, ", at %.1000s:%" PRId64, file_name(report->max_footprint_fname),
+             report->max_footprint_lineno);
+    if (screen_text(place, shown, sizeof shown) <= room)
+        words_add(words, "%s", place);
+}
+
+/* Its peak and whether it grows; in front of them its course, and behind them where the peak was,
+ * as far as they leave room. */
 static void memory_write(const struct head *head)
 {
-    char peak[32];
-    struct words words = { "", 0 };
-    if (!head->report->memory)
+    const struct report *report = head->report;
+    size_t room = head->width - LABEL_COLUMNS;
+    size_t cells = spark_cells(head->width);
+    char course[4 * CELLS + 1] = "";
+    struct words told = { "", 0 }, words = { "", 0 };
+    if (!report->memory) {
+        resident_write(head);
         return;
-    number_text(VALUE_MEGABYTES, &head->report->max_footprint_mb, peak, sizeof peak);
-    words_add(&words, "%s at most, growth rate %.1f%%", peak, head->report->growth_rate);
+    }
+    memory_told(report, &told);
+    if (told.used + 1 + cells <= room &&
+        format_spark(&report->samples, cells, course, sizeof course))
+        words_add(&words, "%s ", course);
+    words_add(&words, "%s", told.text);
+    size_t used = screen_text(words.text, (char[TEXT_SIZE]){ "" }, TEXT_SIZE);
+    if (told.used)
+        peak_place_add(report, &words, room > used ? room - used : 0);
     row_write(head, "Memory", words.text);
 }
 

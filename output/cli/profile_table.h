@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "output/model/report.h"
+#include "output/model/ranking.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@ struct table_settings {
     bool reduced;                 /* of lines that cost nothing, `...` */
     double cpu_percent_threshold; /* files and lines below both are left out */
     int64_t malloc_threshold;
+    struct selection selection; /* with an order or a number, lists instead of files */
 };
 
 /* 0 or -ENOMEM; whether `out` took it all, ferror tells. */

@@ -41,40 +41,59 @@ static size_t character_width(uint32_t value)
     return 1;
 }
 
-/* A character as it is shown, which may be another text, and the bytes it came from. */
+/* A character as it is shown, which may be another text and has no NUL at its end, and how many
+ * bytes it came from. */
 struct shown {
     char text[16];
-    size_t bytes, columns;
+    size_t length, bytes, columns;
+    size_t last; /* columns of the last one that takes any; 0 at the begin */
 };
+
+/* Variation selector 16: behind a character of one column it asks for a picture, which many
+ * terminals draw in two. */
+#define AS_PICTURE 0xFE0F
+
+static size_t width_behind(size_t last, uint32_t value)
+{
+    return value == AS_PICTURE ? last == 1 : character_width(value);
+}
 
 static void character_show(const char *text, struct shown *ret)
 {
     uint32_t value = 0;
+    if (*text >= ' ' && *text < 0x7F) { /* nearly all */
+        ret->text[0] = *text;
+        ret->length = ret->bytes = ret->columns = ret->last = 1;
+        return;
+    }
     ret->bytes = utf8_decode(text, &value);
-    ret->columns = 1;
     if (ret->bytes == 0) {
-        strcpy(ret->text, UTF8_REPLACEMENT);
-        ret->bytes = 1;
+        ret->length = strlen(UTF8_REPLACEMENT);
+        memcpy(ret->text, UTF8_REPLACEMENT, ret->length);
+        ret->bytes = ret->columns = ret->last = 1;
     } else if (is_control(value)) {
-        ret->columns = (size_t)snprintf(ret->text, sizeof ret->text,
-                                        value < 0x100 ? "\\x%02x" : "\\u%04x", value);
+        ret->length = ret->columns = (size_t)snprintf(ret->text, sizeof ret->text,
+                                                      value < 0x100 ? "\\x%02x" : "\\u%04x", value);
+        ret->last = 1;
     } else {
+        ret->length = ret->bytes;
         memcpy(ret->text, text, ret->bytes);
-        ret->text[ret->bytes] = '\0';
-        ret->columns = character_width(value);
+        ret->columns = width_behind(ret->last, value);
+        if (ret->columns)
+            ret->last = value == AS_PICTURE ? 2 : ret->columns;
     }
 }
 
 size_t screen_text(const char *text, char *into, size_t size)
 {
     size_t used = 0, columns = 0;
-    struct shown shown;
+    struct shown shown = { .last = 0 };
     for (; *text; text += shown.bytes) {
         character_show(text, &shown);
-        if (used + strlen(shown.text) + 1 > size)
+        if (used + shown.length + 1 > size)
             break;
-        strcpy(into + used, shown.text);
-        used += strlen(shown.text);
+        memcpy(into + used, shown.text, shown.length);
+        used += shown.length;
         columns += shown.columns;
     }
     into[used] = '\0';
@@ -84,17 +103,26 @@ size_t screen_text(const char *text, char *into, size_t size)
 static void tab_show(size_t column, struct shown *ret)
 {
     enum { TAB = 8 };
-    *ret = (struct shown){ .bytes = 1, .columns = TAB - column % TAB };
-    memset(ret->text, ' ', ret->columns);
+    ret->bytes = ret->last = 1;
+    ret->length = ret->columns = TAB - column % TAB;
+    memset(ret->text, ' ', ret->length);
 }
 
 static const char ellipsis[] = "\xE2\x80\xA6";
 
-size_t screen_text_fit(const char *text, size_t limit, char *into, size_t size)
+/* The bytes of what was just written came from here. */
+static void origins_fill(uint32_t *origins, size_t from, size_t count, size_t origin)
 {
+    for (size_t i = 0; origins && i < count; i++)
+        origins[from + i] = (uint32_t)origin;
+}
+
+size_t screen_text_map(const char *text, size_t limit, char *into, size_t size, uint32_t *origins)
+{
+    const char *begin = text;
     size_t used = 0, columns = 0;
     size_t kept = 0, kept_columns = 0; /* what leaves room for the ellipsis */
-    struct shown shown;
+    struct shown shown = { .last = 0 };
     for (; *text; text += shown.bytes) {
         if (columns < limit) {
             kept = used;
@@ -104,16 +132,23 @@ size_t screen_text_fit(const char *text, size_t limit, char *into, size_t size)
             tab_show(columns, &shown);
         else
             character_show(text, &shown);
-        if (columns + shown.columns > limit || used + strlen(shown.text) + sizeof ellipsis > size) {
+        if (columns + shown.columns > limit || used + shown.length + sizeof ellipsis > size) {
             strcpy(into + kept, limit ? ellipsis : "");
+            origins_fill(origins, kept, sizeof ellipsis - 1, SCREEN_NOWHERE);
             return limit ? kept_columns + 1 : 0;
         }
-        strcpy(into + used, shown.text);
-        used += strlen(shown.text);
+        memcpy(into + used, shown.text, shown.length);
+        origins_fill(origins, used, shown.length, (size_t)(text - begin));
+        used += shown.length;
         columns += shown.columns;
     }
     into[used] = '\0';
     return columns;
+}
+
+size_t screen_text_fit(const char *text, size_t limit, char *into, size_t size)
+{
+    return screen_text_map(text, limit, into, size, NULL);
 }
 
 /* From the last folder on, as many as there is room for. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 size_t screen_width(FILE *out)
 {
@@ -11,7 +12,9 @@ size_t screen_width(FILE *out)
     long columns = told ? strtol(told, NULL, 10) : 0;
     if (columns > 0)
         return (size_t)columns;
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
+    const int terminals[] = { fileno(out), STDERR_FILENO, STDIN_FILENO };
+    for (size_t i = 0; i < sizeof terminals / sizeof *terminals; i++)
+        if (ioctl(terminals[i], TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+            return size.ws_col;
     return UNKNOWN;
 }

@@ -10,6 +10,8 @@ static const char *const codes[STYLE_COUNT] = {
     [STYLE_NATIVE] = "33",         [STYLE_PLACE] = "2",      [STYLE_BUSY] = "1;31",
     [STYLE_WAITING] = "32",        [STYLE_ERROR] = "1;31",   [STYLE_TIME] = "34",
     [STYLE_MEMORY] = "32",         [STYLE_TASKS] = "36",     [STYLE_GPU] = "33",
+    [STYLE_KEYWORD] = "35",        [STYLE_CONSTANT] = "36",  [STYLE_STRING] = "32",
+    [STYLE_COMMENT] = "2",         [STYLE_DEFINED] = "1",    [STYLE_DECORATOR] = "33",
 };
 
 static bool variable_set(const char *name)
@@ -31,8 +33,9 @@ bool style_wanted(FILE *out)
 
 void style_print(FILE *out, bool coloured, enum style style, const char *text)
 {
-    if (coloured)
-        fprintf(out, "\033[%sm%s\033[0m", codes[style], text);
-    else
+    const char *const pieces[] = { "\033[", codes[style], "m", text, "\033[0m" };
+    for (size_t i = 0; coloured && i < sizeof pieces / sizeof *pieces; i++)
+        fputs(pieces[i], out);
+    if (!coloured)
         fputs(text, out);
 }

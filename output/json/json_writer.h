@@ -1,5 +1,5 @@
 /* JSON as it is written: commas, line ends and escapes. What comes out is valid, whatever bytes go
- * in. */
+ * in, and it is there when what was begun first has ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +12,8 @@ struct json_writer {
     unsigned flat; /* from this depth on all is on one line; 0: nowhere */
     bool has_items;
     bool has_key;
+    size_t used;
+    char bytes[16384]; /* on their way */
 };
 
 void json_begin(struct json_writer *json, char bracket); /* { or [ */

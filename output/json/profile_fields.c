@@ -2,6 +2,9 @@
 
 #include "output/model/columns.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define VALUE(type, key, value)                                                                    \
     {                                                                                              \
 #key, FIELD_VALUE, VALUE_##value, offsetof(type, key), NULL, NULL                          \
@@ -49,7 +52,11 @@ static const struct field file_fields[] = {
     NESTED(struct report_file, leaks, MAP, leak),
     VALUE(struct report_file, imports, TEXTS),
 };
-RECORD(file, struct report_file, OBJECT);
+
+const struct record file_record = {
+    file_fields, sizeof file_fields / sizeof *file_fields, sizeof(struct report_file), SHAPE_OBJECT,
+    NULL,
+};
 
 /* ---- stacks ---- */
 
@@ -92,9 +99,23 @@ RECORD(memory_stack, struct report_stack, LIST);
 static const struct field run_fields[] = {
     VALUE(struct report_run, t_sec, SECONDS), VALUE(struct report_run, stack_index, COUNT),
     VALUE(struct report_run, count, COUNT),   VALUE(struct report_run, thread_id, COUNT),
-    VALUE(struct report_run, pid, COUNT),
+    VALUE(struct report_run, pid, COUNT),     OPTIONAL(struct report_run, tid),
 };
 RECORD(run, struct report_run, OBJECT);
+
+static const struct field stack_time_fields[] = {
+    VALUE(struct report_stack_time, stack_index, COUNT),
+    OPTIONAL(struct report_stack_time, pid),
+    OPTIONAL(struct report_stack_time, tid),
+    VALUE(struct report_stack_time, samples, COUNT),
+    VALUE(struct report_stack_time, hits, COUNT),
+    VALUE(struct report_stack_time, cpu_python_s, SECONDS),
+    VALUE(struct report_stack_time, cpu_native_s, SECONDS),
+    VALUE(struct report_stack_time, cpu_kernel_s, SECONDS),
+    VALUE(struct report_stack_time, idle_s, SECONDS),
+    VALUE(struct report_stack_time, wait_s, WAITS),
+};
+RECORD(stack_time, struct report_stack_time, OBJECT);
 
 /* ---- the run as a whole ---- */
 
@@ -110,6 +131,10 @@ static const struct field process_fields[] = {
     VALUE(struct report_process, cpu_s, SECONDS),
     VALUE(struct report_process, peak_rss_mb, MEGABYTES),
     VALUE(struct report_process, peak_footprint_mb, MEGABYTES),
+    VALUE(struct report_process, rss_mb, MEGABYTES),
+    VALUE(struct report_process, pss_mb, MEGABYTES),
+    VALUE(struct report_process, shared_mb, MEGABYTES),
+    VALUE(struct report_process, private_mb, MEGABYTES),
     OPTIONAL(struct report_process, exit_status),
     VALUE(struct report_process, note, TEXT),
 };
@@ -191,9 +216,11 @@ static const struct field profile_fields[] = {
     NESTED(struct report, combined_stacks, RECORDS, stack),
     { "combined_stacks_timeline", FIELD_RECORDS, VALUE_COUNT, offsetof(struct report, timeline),
       &run, NULL },
+    NESTED(struct report, stack_times, RECORDS, stack_time),
     NESTED(struct report, memory_stacks, RECORDS, memory_stack),
+    VALUE(struct report, memory_stacks_live_mb, MOMENTS),
     OPTIONAL(struct report, main_thread_id),
-    NESTED(struct report, files, MAP, file),
+    NESTED(struct report, files, MAP, file_record),
     NESTED(struct report, processes, RECORDS, process),
     NESTED(struct report, threads, RECORDS, thread),
     NESTED(struct report, sampling, RECORD, sampling),
@@ -208,3 +235,24 @@ const struct record profile_record = {
     SHAPE_OBJECT,
     NULL,
 };
+
+static int key_is_later(const void *a, const void *b)
+{
+    const struct field *const *left = a, *const *right = b;
+    return strcmp((*left)->key, (*right)->key);
+}
+
+void fields_order(const struct record *record, struct ordered *ret)
+{
+    ret->record = record;
+    ret->count = 0;
+    for (size_t i = 0; i < record->count; i++) {
+        const struct field *field = &record->fields[i];
+        if (!(record->without && field->group && strcmp(field->group, record->without) == 0))
+            ret->fields[ret->count++] = field;
+    }
+    if (record->shape == SHAPE_OBJECT)
+        qsort(ret->fields, ret->count, sizeof *ret->fields, key_is_later);
+    for (size_t i = 0; i < ret->count; i++)
+        ret->key_lengths[i] = ret->fields[i]->key ? strlen(ret->fields[i]->key) : 0;
+}

@@ -41,4 +41,16 @@ struct record {
     const char *without; /* the group of columns that it has not */
 };
 
-extern const struct record profile_record;
+extern const struct record profile_record, file_record;
+
+/* The fields that a record has, in the order in which they are written: an object's by key. */
+enum { FIELDS_MAX = 64 };
+
+struct ordered {
+    const struct record *record;
+    const struct field *fields[FIELDS_MAX];
+    size_t key_lengths[FIELDS_MAX];
+    size_t count;
+};
+
+void fields_order(const struct record *record, struct ordered *ret);

@@ -1,12 +1,16 @@
 #include "output/json/profile_json.h"
 
-#include "output/json/json_writer.h"
+#include "output/json/json_value.h"
 #include "output/json/profile_fields.h"
 #include "output/model/columns.h"
-#include "sampler/base/cleanup.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+struct writer {
+    struct json_writer json;
+    const struct report *report;
+};
 
 /* A pointer and a count, as every list of a report begins. */
 struct any_list {
@@ -19,116 +23,6 @@ static struct any_list list_at(const void *value)
     struct any_list list;
     memcpy(&list, value, sizeof list);
     return list;
-}
-
-/* Scalene's page undoes this; without it a line of source could end the script element it stands
- * in. */
-static int write_source(struct json_writer *json, const char *source)
-{
-    size_t length = strlen(source ?: "");
-    AUTO_FREE char *escaped = malloc(6 * length + 1);
-    if (!escaped)
-        return -ENOMEM;
-    char *to = escaped;
-    for (size_t i = 0; i < length; i++) {
-        if (strchr("&<>", source[i]))
-            to += sprintf(to, "\\u%04x", source[i]);
-        else
-            *to++ = source[i];
-    }
-    *to = '\0';
-    json_text(json, escaped);
-    return 0;
-}
-
-static void write_points(struct json_writer *json, const struct point_list *list)
-{
-    json_begin(json, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        json_begin(json, '[');
-        json_integer(json, (int64_t)list->items[i].time_ns);
-        json_float(json, list->items[i].megabytes);
-        json_end(json, ']');
-    }
-    json_end(json, ']');
-}
-
-static void write_numbers(struct json_writer *json, const struct number_list *list)
-{
-    json_begin(json, '[');
-    for (size_t i = 0; i < list->count; i++)
-        json_float(json, list->items[i]);
-    json_end(json, ']');
-}
-
-static void write_texts(struct json_writer *json, const struct text_list *list)
-{
-    json_begin(json, '[');
-    for (size_t i = 0; i < list->count; i++)
-        json_text(json, list->items[i]);
-    json_end(json, ']');
-}
-
-static void write_waits(struct json_writer *json, const struct wait_times *waits)
-{
-    json_begin(json, '{');
-    for (size_t i = 0; i < WAIT_KINDS; i++) {
-        json_key(json, thread_state_name(THREAD_WAIT_GIL + i));
-        json_float(json, waits->seconds[i]);
-    }
-    json_end(json, '}');
-}
-
-static void write_natives(struct json_writer *json, const struct native_list *list)
-{
-    json_begin(json, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        json_begin(json, '{');
-        json_key(json, "module");
-        json_text(json, list->items[i].module);
-        json_key(json, "seconds");
-        json_float(json, list->items[i].seconds);
-        json_key(json, "symbol");
-        json_text(json, list->items[i].symbol);
-        json_end(json, '}');
-    }
-    json_end(json, ']');
-}
-
-static int write_value(struct json_writer *json, enum value_kind kind, const void *value)
-{
-    switch (kind) {
-    case VALUE_TEXT:
-        json_text(json, *(const char *const *)value);
-        return 0;
-    case VALUE_SOURCE:
-        return write_source(json, *(const char *const *)value);
-    case VALUE_FLAG:
-        json_word(json, *(const bool *)value ? "true" : "false");
-        return 0;
-    case VALUE_LINE:
-    case VALUE_COUNT:
-        json_integer(json, *(const int64_t *)value);
-        return 0;
-    case VALUE_SPARK:
-        write_points(json, value);
-        return 0;
-    case VALUE_MOMENTS:
-        write_numbers(json, value);
-        return 0;
-    case VALUE_TEXTS:
-        write_texts(json, value);
-        return 0;
-    case VALUE_WAITS:
-        write_waits(json, value);
-        return 0;
-    case VALUE_NATIVE:
-        write_natives(json, value);
-        return 0;
-    default:
-        json_float(json, *(const double *)value);
-        return 0;
-    }
 }
 
 static void write_columns(struct json_writer *json)
@@ -154,47 +48,55 @@ static void write_columns(struct json_writer *json)
 
 /* ---- records ---- */
 
-static int key_is_later(const void *a, const void *b)
-{
-    const struct field *const *left = a, *const *right = b;
-    return strcmp((*left)->key, (*right)->key);
-}
+static int write_field(struct writer *writer, const struct field *field, const char *at);
 
-/* The fields that the record has, in the order in which they are written. */
-enum { FIELDS_MAX = 64 };
-
-static size_t fields_order(const struct record *record, const struct field **ret)
+/*
+ * What a report was read without stays away: it is not known to be zero. A record in place is told
+ * of where anything in it is. `begin` is where the record lies in the report, or far from that.
+ */
+static bool is_absent(const struct report *report, const struct record *record,
+                      const struct field *field, size_t begin)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < record->count; i++) {
-        const struct field *field = &record->fields[i];
-        if (!(record->without && field->group && strcmp(field->group, record->without) == 0))
-            ret[count++] = field;
+    size_t offset = begin + field->offset;
+    if (field->kind == FIELD_COLUMNS)
+        return false;
+    if (field->kind == FIELD_RECORD) {
+        size_t i = 0;
+        while (i < field->record->count &&
+               is_absent(report, field->record, &field->record->fields[i], offset))
+            i++;
+        return i == field->record->count;
     }
-    if (record->shape == SHAPE_OBJECT)
-        qsort(ret, count, sizeof(const struct field *), key_is_later);
-    return count;
+    if (record == &file_record)
+        return !report_tells_of_files(report, field->offset);
+    if (field->group)
+        return report->absent_columns >> (field - record->fields) & 1;
+    return offset < sizeof *report && !report_tells(report, (const char *)report + offset);
 }
 
-struct ordered {
-    const struct record *record;
-    const struct field *fields[FIELDS_MAX];
-    size_t count;
-};
+/* Of a record at `at`, or of a list of them that begins there. */
+static void fields_told(const struct report *report, const struct record *record, const char *at,
+                        struct ordered *ret)
+{
+    size_t begin = (uintptr_t)at - (uintptr_t)report, count = 0;
+    fields_order(record, ret);
+    for (size_t i = 0; i < ret->count; i++)
+        if (!is_absent(report, record, ret->fields[i], begin))
+            ret->fields[count++] = ret->fields[i];
+    ret->count = count;
+}
 
-static int write_field(struct json_writer *json, const struct field *field, const char *at);
-
-static int write_record(struct json_writer *json, const struct ordered *order, const char *at)
+static int write_record(struct writer *writer, const struct ordered *order, const char *at)
 {
     bool is_object = order->record->shape == SHAPE_OBJECT;
     int error = 0;
-    json_begin(json, is_object ? '{' : '[');
+    json_begin(&writer->json, is_object ? '{' : '[');
     for (size_t i = 0; i < order->count && !error; i++) {
         if (is_object)
-            json_key(json, order->fields[i]->key);
-        error = write_field(json, order->fields[i], at + order->fields[i]->offset);
+            json_key(&writer->json, order->fields[i]->key);
+        error = write_field(writer, order->fields[i], at + order->fields[i]->offset);
     }
-    json_end(json, is_object ? '}' : ']');
+    json_end(&writer->json, is_object ? '}' : ']');
     return error;
 }
 
@@ -207,10 +109,11 @@ static bool is_flat(const struct ordered *order)
     return true;
 }
 
-static int write_records(struct json_writer *json, const struct field *field, struct any_list list)
+static int write_records(struct writer *writer, const struct field *field, struct any_list list)
 {
-    struct ordered order = { .record = field->record };
-    order.count = fields_order(field->record, order.fields);
+    struct json_writer *json = &writer->json;
+    struct ordered order;
+    fields_told(writer->report, field->record, list.items, &order);
     bool is_map = field->kind == FIELD_MAP;
     bool flattens = !json->flat && is_flat(&order);
     int error = 0;
@@ -224,7 +127,7 @@ static int write_records(struct json_writer *json, const struct field *field, st
             json_key(json, *(const char *const *)item);
         if (flattens)
             json->flat = json->depth + 1;
-        error = write_record(json, &order, item);
+        error = write_record(writer, &order, item);
         if (flattens)
             json->flat = 0;
     }
@@ -232,12 +135,13 @@ static int write_records(struct json_writer *json, const struct field *field, st
     return error;
 }
 
-static int write_field(struct json_writer *json, const struct field *field, const char *at)
+static int write_field(struct writer *writer, const struct field *field, const char *at)
 {
-    struct ordered order = { .record = field->record };
+    struct json_writer *json = &writer->json;
+    struct ordered order;
     switch (field->kind) {
     case FIELD_VALUE:
-        return write_value(json, field->value, at);
+        return json_value_write(json, field->value, at);
     case FIELD_OPTIONAL:
         if (*(const int64_t *)at < 0)
             json_word(json, "null");
@@ -245,21 +149,21 @@ static int write_field(struct json_writer *json, const struct field *field, cons
             json_integer(json, *(const int64_t *)at);
         return 0;
     case FIELD_RECORD:
-        order.count = fields_order(field->record, order.fields);
-        return write_record(json, &order, at);
+        fields_told(writer->report, field->record, at, &order);
+        return write_record(writer, &order, at);
     case FIELD_COLUMNS:
         write_columns(json);
         return 0;
     default:
-        return write_records(json, field, list_at(at));
+        return write_records(writer, field, list_at(at));
     }
 }
 
 int profile_json_write(const struct report *report, FILE *into)
 {
-    struct json_writer json = { .into = into };
-    struct ordered order = { .record = &profile_record };
-    order.count = fields_order(&profile_record, order.fields);
-    int error = write_record(&json, &order, (const char *)report);
+    struct writer writer = { .json = { .into = into }, .report = report };
+    struct ordered order;
+    fields_told(report, &profile_record, (const char *)report, &order);
+    int error = write_record(&writer, &order, (const char *)report);
     return error ? error : ferror(into) ? -EIO : 0;
 }

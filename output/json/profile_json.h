@@ -17,3 +17,8 @@ int profile_json_write(const struct report *report, FILE *into);
  */
 int profile_json_read(const char *text, size_t size, const char *name, const char *version,
                       struct report **ret, struct failure *why);
+
+/* The same of a text that may be written over, with so many zeros behind it: takes less memory. */
+enum { PROFILE_JSON_PADDING = 4 };
+int profile_json_read_in_place(char *text, size_t size, const char *name, const char *version,
+                               struct report **ret, struct failure *why);

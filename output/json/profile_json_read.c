@@ -1,13 +1,16 @@
 /* The reading half of profile_json.h. A profile comes from anywhere: what has the wrong type is
- * empty. */
+ * empty, and a note counts it. */
 #include "output/json/profile_json.h"
 
 #include "output/json/profile_fields.h"
-#include "output/model/columns.h"
+#include "output/json/profile_untold.h"
+#include "output/json/source_escapes.h"
 #include "sampler/base/cleanup.h"
 
 #include <string.h>
 #include <yyjson.h>
+
+_Static_assert(PROFILE_JSON_PADDING >= YYJSON_PADDING_SIZE, "it reads that far");
 
 DEFINE_CLEANUP(yyjson_doc *, yyjson_doc_free)
 DEFINE_CLEANUP(struct report *, report_free)
@@ -27,29 +30,12 @@ static int list_new(struct report *report, size_t count, size_t size, void *ret)
     return 0;
 }
 
-static const char *text_copy(struct report *report, const char *text)
+/* Up to its first NUL, like every text. */
+static const char *text_copy(struct report *report, yyjson_val *json)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = arena_take(&report->arena, size);
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-
-/* Undoes write_source. */
-static void source_restore(char *text)
-{
-    static const struct {
-        const char *escape;
-        char character;
-    } escapes[] = { { "\\u0026", '&' }, { "\\u003c", '<' }, { "\\u003e", '>' } };
-    char *to = text;
-    for (const char *from = text; *from;) {
-        size_t i = 0;
-        while (i < 3 && strncmp(from, escapes[i].escape, 6) != 0)
-            i++;
-        *to++ = i < 3 ? escapes[i].character : *from;
-        from += i < 3 ? 6 : 1;
-    }
-    *to = '\0';
+    size_t length = strnlen(yyjson_get_str(json), yyjson_get_len(json));
+    char *copy = arena_take(&report->arena, length + 1);
+    return copy ? memcpy(copy, yyjson_get_str(json), length) : NULL;
 }
 
 /* ---- values: what has the wrong type stays empty ---- */
@@ -58,7 +44,7 @@ static int read_text(struct report *report, yyjson_val *json, bool is_source, co
 {
     if (!yyjson_is_str(json))
         return 0;
-    char *text = (char *)(uintptr_t)text_copy(report, yyjson_get_str(json));
+    char *text = (char *)(uintptr_t)text_copy(report, json);
     if (!text)
         return -ENOMEM;
     if (is_source)
@@ -132,11 +118,20 @@ static int read_natives(struct report *report, yyjson_val *json, struct native_l
     return 0;
 }
 
+/* Keys that come in order, as we write them, are each found at once; of what is no object, none. */
+static yyjson_val *key_find(yyjson_obj_iter *keys, const char *key, size_t length)
+{
+    return keys->obj ? yyjson_obj_iter_getn(keys, key, length) : NULL;
+}
+
 static void read_waits(yyjson_val *json, struct wait_times *ret)
 {
-    for (size_t i = 0; i < WAIT_KINDS; i++)
-        ret->seconds[i] =
-            yyjson_get_num(yyjson_obj_get(json, thread_state_name(THREAD_WAIT_GIL + i)));
+    yyjson_obj_iter keys = { 0 };
+    yyjson_obj_iter_init(json, &keys);
+    for (size_t i = 0; i < WAIT_KINDS; i++) {
+        const char *kind = thread_state_name(THREAD_WAIT_GIL + i);
+        ret->seconds[i] = yyjson_get_num(key_find(&keys, kind, strlen(kind)));
+    }
 }
 
 static int read_value(struct report *report, enum value_kind kind, yyjson_val *json, void *ret)
@@ -171,16 +166,19 @@ static int read_value(struct report *report, enum value_kind kind, yyjson_val *j
 
 /* ---- records ---- */
 
-static int read_record(struct report *report, const struct record *record, yyjson_val *json,
+static int read_record(struct report *report, const struct ordered *order, yyjson_val *json,
                        char *at);
 
-static int read_map(struct report *report, const struct record *record, yyjson_val *json, char *at)
+static int read_map(struct report *report, const struct field *field, yyjson_val *json, char *at)
 {
+    const struct record *record = field->record;
     struct any_list list;
+    struct ordered order;
     size_t index, count;
     yyjson_val *key, *value;
     if (list_new(report, yyjson_obj_size(json), record->size, &list))
         return -ENOMEM;
+    fields_order(record, &order);
     memcpy(at, &list, sizeof list);
     if (!list.count) /* empty, or no object at all */
         return 0;
@@ -188,9 +186,10 @@ static int read_map(struct report *report, const struct record *record, yyjson_v
     {
         char *item = (char *)list.items + index * record->size;
         *(const char **)item = "";
+        untold_record_check(report, field, value);
         int error = read_text(report, key, false, (const char **)item);
         if (!error)
-            error = read_record(report, record, value, item);
+            error = read_record(report, &order, value, item);
         if (error)
             return error;
     }
@@ -203,17 +202,20 @@ static int read_records(struct report *report, const struct field *field, yyjson
     const struct record *record = field->record;
     bool points = field->kind == FIELD_POINTERS;
     struct any_list list, pointers;
+    struct ordered order;
     size_t index, count;
     yyjson_val *value;
     if (list_new(report, yyjson_arr_size(json), record->size, &list) ||
         list_new(report, points ? list.count : 0, sizeof(void *), &pointers))
         return -ENOMEM;
+    fields_order(record, &order);
     yyjson_arr_foreach(json, index, count, value)
     {
         char *item = (char *)list.items + index * record->size;
         if (points)
             ((void **)pointers.items)[index] = item;
-        int error = read_record(report, record, value, item);
+        untold_record_check(report, field, value);
+        int error = read_record(report, &order, value, item);
         if (error)
             return error;
     }
@@ -223,6 +225,8 @@ static int read_records(struct report *report, const struct field *field, yyjson
 
 static int read_field(struct report *report, const struct field *field, yyjson_val *json, char *at)
 {
+    struct ordered order;
+    untold_field_check(report, field, json);
     switch (field->kind) {
     case FIELD_VALUE:
         return read_value(report, field->value, json, at);
@@ -230,25 +234,29 @@ static int read_field(struct report *report, const struct field *field, yyjson_v
         *(int64_t *)at = yyjson_is_num(json) ? integer(json) : -1;
         return 0;
     case FIELD_RECORD:
-        return read_record(report, field->record, json, at);
+        fields_order(field->record, &order);
+        return read_record(report, &order, json, at);
     case FIELD_RECORDS:
     case FIELD_POINTERS:
         return read_records(report, field, json, at);
     case FIELD_MAP:
-        return read_map(report, field->record, json, at);
+        return read_map(report, field, json, at);
     case FIELD_COLUMNS:
         break; /* ours, and the same */
     }
     return 0;
 }
 
-static int read_record(struct report *report, const struct record *record, yyjson_val *json,
+static int read_record(struct report *report, const struct ordered *order, yyjson_val *json,
                        char *at)
 {
-    bool is_object = record->shape == SHAPE_OBJECT;
-    for (size_t i = 0; i < record->count; i++) {
-        const struct field *field = &record->fields[i];
-        yyjson_val *value = is_object ? yyjson_obj_get(json, field->key) : yyjson_arr_get(json, i);
+    bool is_object = order->record->shape == SHAPE_OBJECT;
+    yyjson_obj_iter keys = { 0 };
+    yyjson_obj_iter_init(json, &keys);
+    for (size_t i = 0; i < order->count; i++) {
+        const struct field *field = order->fields[i];
+        yyjson_val *value = is_object ? key_find(&keys, field->key, order->key_lengths[i])
+                                      : yyjson_arr_get(json, i);
         int error = read_field(report, field, value, at + field->offset);
         if (error)
             return error;
@@ -312,19 +320,18 @@ static int check_shape(yyjson_val *root, const char *name, const char *version, 
 
 /* A text that ends where more should come was cut, most likely by a full disk or a killed writer.
  */
-static int parse(const char *text, size_t size, const char *name, yyjson_doc **ret,
-                 struct failure *why)
+static int parse(char *text, size_t size, const char *name, yyjson_doc **ret, struct failure *why)
 {
     yyjson_read_err error = { 0 };
-    *ret = size ? yyjson_read_opts((char *)(uintptr_t)text, size, YYJSON_READ_NOFLAG, NULL, &error)
-                : NULL;
+    char first = *text;
+    *ret = size ? yyjson_read_opts(text, size, YYJSON_READ_INSITU, NULL, &error) : NULL;
     if (*ret)
         return 0;
     if (error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return failure_set(why, -ENOMEM, "%s is too large for the memory there is", name);
     if (!size)
         return failure_set(why, -EBADMSG, "%s is empty: profile again, it cannot be mended", name);
-    if (error.code == YYJSON_READ_ERROR_UNEXPECTED_END || (error.pos + 1 >= size && text[0] == '{'))
+    if (error.code == YYJSON_READ_ERROR_UNEXPECTED_END || (error.pos + 1 >= size && first == '{'))
         return failure_set(why, -EBADMSG,
                            "%s is truncated: it ends after %zu bytes in the middle; profile again, "
                            "or copy it anew",
@@ -333,11 +340,12 @@ static int parse(const char *text, size_t size, const char *name, yyjson_doc **r
                        name, error.msg, error.pos);
 }
 
-int profile_json_read(const char *text, size_t size, const char *name, const char *version,
-                      struct report **ret, struct failure *why)
+int profile_json_read_in_place(char *text, size_t size, const char *name, const char *version,
+                               struct report **ret, struct failure *why)
 {
     CLEANUP(yyjson_doc_freep) yyjson_doc *doc = NULL;
     CLEANUP(report_freep) struct report *report = report_new();
+    struct ordered order;
     if (!report)
         return failure_set(why, -ENOMEM, "%s: out of memory", name);
     int error = parse(text, size, name, &doc, why);
@@ -345,13 +353,26 @@ int profile_json_read(const char *text, size_t size, const char *name, const cha
         error = check_shape(yyjson_doc_get_root(doc), name, version, why);
     if (error)
         return error;
-    error = read_record(report, &profile_record, yyjson_doc_get_root(doc), (char *)report);
+    fields_order(&profile_record, &order);
+    error = read_record(report, &order, yyjson_doc_get_root(doc), (char *)report);
     if (!error)
         error = settle_files(report);
+    if (!error)
+        error = untold_note(report, yyjson_doc_get_root(doc));
     if (error == -EBADMSG)
         return failure_set(why, error, "%s is damaged: lines of its files are missing", name);
     if (error)
         return failure_set(why, error, "%s: out of memory", name);
     *ret = TAKE_PTR(report);
     return 0;
+}
+
+int profile_json_read(const char *text, size_t size, const char *name, const char *version,
+                      struct report **ret, struct failure *why)
+{
+    AUTO_FREE char *copy = calloc(1, size + PROFILE_JSON_PADDING);
+    if (!copy)
+        return failure_set(why, -ENOMEM, "%s is too large for the memory there is", name);
+    memcpy(copy, text, size);
+    return profile_json_read_in_place(copy, size, name, version, ret, why);
 }

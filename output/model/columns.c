@@ -3,6 +3,7 @@
 #include "output/model/format.h"
 
 #include <string.h>
+#include <strings.h>
 
 const struct column columns[] = {
 #define COLUMN(key, kind, group, width, title, help)                                               \
@@ -11,6 +12,7 @@ const struct column columns[] = {
 #undef COLUMN
 };
 
+_Static_assert(sizeof columns / sizeof *columns <= 64, "report.h has a bit for each");
 const size_t column_count = sizeof columns / sizeof *columns;
 
 const struct column *column_find(const char *key)
@@ -19,6 +21,15 @@ const struct column *column_find(const char *key)
         if (strcmp(columns[i].key, key) == 0)
             return &columns[i];
     return NULL;
+}
+
+const struct column *column_find_named(const char *name)
+{
+    const struct column *found = column_find(name);
+    for (size_t i = 0; i < column_count && !found; i++)
+        if (strcasecmp(columns[i].title, name) == 0)
+            found = &columns[i];
+    return found;
 }
 
 bool column_is_used(const struct column *column, const struct line_stats *lines, size_t count)

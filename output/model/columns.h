@@ -16,6 +16,9 @@ extern const size_t column_count;
 /* NULL when there is none of that key. */
 const struct column *column_find(const char *key);
 
+/* By what a person may call it: its key, or its title, in any case. */
+const struct column *column_find_named(const char *name);
+
 static inline const void *column_value(const struct column *column, const struct line_stats *stats)
 {
     return (const char *)stats + column->offset;

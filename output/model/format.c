@@ -29,10 +29,23 @@ static bool is_middle(double value, int digits)
     return fma(value, halves[digits], -nearest) == 0 && fmod(nearest, 2) == 1;
 }
 
+/* Nothing real is so large, but a profile may say so; more digits would only push all else away. */
+#define LARGE 1e10
+#define LARGE_S (3600 * 1e7)
+#define LARGEST 1e300 /* no number at all, like what is infinite: none of its units overflows */
+
+static bool is_number(double value)
+{
+    return fabs(value) <= LARGEST;
+}
+
 /* The middle goes up, as in the page's toFixed, and not to the even digit as in printf. */
 static void put_fixed(struct out *out, int digits, double value)
 {
-    put(out, "%.*f", digits, is_middle(value, digits) ? nextafter(value, INFINITY) : value);
+    if (fabs(value) >= LARGE)
+        put(out, "%.3g", value);
+    else
+        put(out, "%.*f", digits, is_middle(value, digits) ? nextafter(value, INFINITY) : value);
 }
 
 /* Three digits where they say something: 1.23, 12.3, 123. The limits are where rounding adds a
@@ -85,11 +98,13 @@ static void put_fraction(struct out *out, double fraction)
 
 static void put_seconds(struct out *out, double seconds)
 {
-    if (seconds <= 0)
+    if (!is_number(seconds) || seconds <= 0)
         return;
-    if (seconds >= 3599.5) {
-        long minutes = (long)(seconds / 60 + 0.5);
-        put(out, "%ldh%02ldm", minutes / 60, minutes % 60);
+    if (seconds >= LARGE_S) {
+        put(out, "%.3gh", seconds / 3600);
+    } else if (seconds >= 3599.5) {
+        double minutes = floor(seconds / 60 + 0.5);
+        put(out, "%.0fh%02.0fm", floor(minutes / 60), fmod(minutes, 60));
     } else if (seconds >= 0.9995) {
         put_three(out, seconds);
         put(out, "s");
@@ -152,16 +167,18 @@ static void put_source(struct out *out, const char *source)
     put(out, "%.*s", (int)strcspn(source, "\r\n"), source);
 }
 
+enum { SPARK_CELLS = 10, SPARK_CELLS_MAX = 64 };
+
 /* A bar for each cell of equal width, over the largest value in it; a cell without points has none.
  */
-static void put_spark(struct out *out, const struct point_list *list)
+static void put_spark(struct out *out, const struct point_list *list, size_t cells)
 {
-    enum { CELLS = 10, STEPS = 8 };
-    double most[CELLS] = { 0 }, top = 0;
+    enum { STEPS = 8 };
+    double most[SPARK_CELLS_MAX] = { 0 }, top = 0;
     size_t last = 0;
     for (size_t i = 0; i < list->count; i++) {
-        size_t cell = list->count <= CELLS ? i : i * CELLS / list->count;
-        double megabytes = list->items[i].megabytes;
+        size_t cell = list->count <= cells ? i : i * cells / list->count;
+        double told = list->items[i].megabytes, megabytes = is_number(told) ? told : 0;
         most[cell] = megabytes > most[cell] ? megabytes : most[cell];
         top = megabytes > top ? megabytes : top;
         last = cell + 1;
@@ -185,7 +202,8 @@ static void put_waits(struct out *out, const struct wait_times *waits)
     for (int round = 0; round < 2; round++) {
         size_t most = WAIT_KINDS;
         for (size_t i = 0; i < WAIT_KINDS; i++) {
-            if (i != taken && waits->seconds[i] > (most < WAIT_KINDS ? waits->seconds[most] : 0))
+            if (i != taken && is_number(waits->seconds[i]) &&
+                waits->seconds[i] > (most < WAIT_KINDS ? waits->seconds[most] : 0))
                 most = i;
         }
         if (most == WAIT_KINDS)
@@ -221,6 +239,18 @@ static void put_text(struct out *out, const char *text)
         put(out, "%s", text);
 }
 
+static void put_double(struct out *out, enum value_kind kind, double value)
+{
+    static void (*const puts[])(struct out * out, double value) = {
+        [VALUE_PERCENT] = put_percent,     [VALUE_POINTS] = put_points,
+        [VALUE_FRACTION] = put_fraction,   [VALUE_SECONDS] = put_seconds,
+        [VALUE_MEGABYTES] = put_megabytes, [VALUE_RATE] = put_rate,
+        [VALUE_NUMBER] = put_number,
+    };
+    if (is_number(value))
+        puts[kind](out, value);
+}
+
 static void put_value(struct out *out, enum value_kind kind, const void *value)
 {
     switch (kind) {
@@ -237,21 +267,15 @@ static void put_value(struct out *out, enum value_kind kind, const void *value)
     case VALUE_COUNT:
         return put_count(out, *(const int64_t *)value);
     case VALUE_PERCENT:
-        return put_percent(out, *(const double *)value);
     case VALUE_POINTS:
-        return put_points(out, *(const double *)value);
     case VALUE_FRACTION:
-        return put_fraction(out, *(const double *)value);
     case VALUE_SECONDS:
-        return put_seconds(out, *(const double *)value);
     case VALUE_MEGABYTES:
-        return put_megabytes(out, *(const double *)value);
     case VALUE_RATE:
-        return put_rate(out, *(const double *)value);
     case VALUE_NUMBER:
-        return put_number(out, *(const double *)value);
+        return put_double(out, kind, *(const double *)value);
     case VALUE_SPARK:
-        return put_spark(out, value);
+        return put_spark(out, value, SPARK_CELLS);
     case VALUE_TEXTS:
         return put_texts(out, value);
     case VALUE_WAITS:
@@ -271,6 +295,15 @@ size_t format_value(enum value_kind kind, const void *value, char *text, size_t 
     if (size)
         text[0] = '\0';
     put_value(&out, kind, value);
+    return out.length;
+}
+
+size_t format_spark(const struct point_list *points, size_t cells, char *text, size_t size)
+{
+    struct out out = { text, size, 0 };
+    if (size)
+        text[0] = '\0';
+    put_spark(&out, points, cells < SPARK_CELLS_MAX ? cells : SPARK_CELLS_MAX);
     return out.length;
 }
 

@@ -11,5 +11,8 @@
  */
 size_t format_value(enum value_kind kind, const void *value, char *text, size_t size);
 
+/* A timeline in so many cells at most, 64 at most; the kind's own text has 10. */
+size_t format_spark(const struct point_list *points, size_t cells, char *text, size_t size);
+
 /* Are values of this kind numbers, to be set flush right? */
 bool format_is_number(enum value_kind kind);

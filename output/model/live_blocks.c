@@ -1,5 +1,7 @@
 #include "output/model/live_blocks.h"
 
+#include "output/model/stack_table.h"
+
 #include "output/model/array.h"
 
 enum { FIRST_SLOTS = 64 };
@@ -122,6 +124,16 @@ bool live_blocks_any(const struct live_blocks *blocks, size_t *at, uint64_t *ret
         }
     }
     return false;
+}
+
+/* Parts that were given back may have older numbers, which nobody reads. */
+void live_blocks_move_stacks(struct live_blocks *blocks, const uint32_t *moved, size_t count)
+{
+    for (size_t i = 0; i < blocks->used; i++) {
+        uint32_t *stack = &blocks->parts[i].stack;
+        bool is_kept = *stack < count && moved[*stack] != STACK_NONE;
+        *stack = is_kept ? moved[*stack] : STACK_ROOT;
+    }
 }
 
 void live_blocks_done(struct live_blocks *blocks)

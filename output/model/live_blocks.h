@@ -12,6 +12,7 @@ struct block_part {
     double weight_bytes;
     uint64_t size_bytes, born_ns;
     uint32_t line, function; /* numbers of tallies */
+    uint32_t stack;          /* node of the account's table, or STACK_ROOT: of none that is kept */
     uint32_t next;           /* the part before it, or none */
     bool python;
 };
@@ -42,5 +43,8 @@ bool live_blocks_pop(struct live_blocks *blocks, uint64_t block, struct block_pa
 
 /* Any block, to empty it all; false: there is none. Starts looking at `*at`, which is 0 first. */
 bool live_blocks_any(const struct live_blocks *blocks, size_t *at, uint64_t *ret_block);
+
+/* Stacks have new numbers: `moved` has that of each of the `count` old ones, or STACK_NONE. */
+void live_blocks_move_stacks(struct live_blocks *blocks, const uint32_t *moved, size_t count);
 
 void live_blocks_done(struct live_blocks *blocks);

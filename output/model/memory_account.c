@@ -141,6 +141,8 @@ int memory_follow(struct profile *profile, struct process_memory *memory, uint64
     if (live_blocks_push(&memory->blocks, block, part))
         return -ENOMEM;
     account->part_count++;
+    if (part->stack != STACK_ROOT)
+        account->stacks.nodes[part->stack].live += part->weight_bytes;
     footprint_change(account, memory, part->weight_bytes, part->python);
     for (size_t i = 0; i < 2; i++) {
         if (tallies[i] == NOTHING)
@@ -163,6 +165,8 @@ static int part_leave(struct profile *profile, struct process_memory *memory, ui
         if (tallies[i] != NOTHING)
             memory_at(profile, tallies[i])->freed_bytes += weight;
     profile->memory.freed_bytes += weight;
+    if (part->stack != STACK_ROOT)
+        profile->memory.stacks.nodes[part->stack].live -= weight;
     part_drop(profile, memory, time_ns, part, weight, whole);
     return footprints_add(profile, memory, time_ns, part);
 }

@@ -3,9 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double megabytes(double bytes)
+/* Sums of doubles end a little beside 0. */
+double memory_megabytes(double bytes)
 {
-    return bytes > 0 ? bytes / 1048576 : 0; /* sums of doubles end a little beside 0 */
+    return bytes >= 1 ? bytes / 1048576 : 0;
 }
 
 static double share(double part, double whole)
@@ -40,20 +41,20 @@ int memory_tally_finish(const struct memory_tally *tally, const struct memory_ba
                         struct arena *arena, struct line_stats *ret)
 {
     double allocations = fmax(tally->allocations, tally->allocated_bytes > 0);
-    ret->allocated_mb = ret->n_malloc_mb = megabytes(tally->allocated_bytes);
-    ret->freed_mb = megabytes(tally->freed_bytes);
-    ret->live_mb = megabytes(tally->live_bytes + tally->left_bytes);
-    ret->at_peak_mb = megabytes(tally->at_peak_bytes);
-    ret->n_peak_mb = megabytes(tally->peak_bytes);
+    ret->allocated_mb = ret->n_malloc_mb = memory_megabytes(tally->allocated_bytes);
+    ret->freed_mb = memory_megabytes(tally->freed_bytes);
+    ret->live_mb = memory_megabytes(tally->live_bytes + tally->left_bytes);
+    ret->at_peak_mb = memory_megabytes(tally->at_peak_bytes);
+    ret->n_peak_mb = memory_megabytes(tally->peak_bytes);
     ret->n_growth_mb =
-        megabytes(survival_growth(&tally->survival, base->now_ns, tally->live_bytes));
+        memory_megabytes(survival_growth(&tally->survival, base->now_ns, tally->live_bytes));
     ret->n_mallocs = (int64_t)fmin(round(allocations), 1e15);
     ret->n_python_fraction = share(tally->python_bytes, tally->allocated_bytes);
     ret->n_usage_fraction = share(tally->allocated_bytes, base->allocated_bytes);
     if (allocations > 0)
         ret->n_avg_mb = fmin(ret->n_malloc_mb / allocations, ret->n_peak_mb);
     if (base->elapsed_s > 0)
-        ret->n_copy_mb_s = megabytes(tally->copied_bytes) / base->elapsed_s;
+        ret->n_copy_mb_s = memory_megabytes(tally->copied_bytes) / base->elapsed_s;
     return timeline_write(&tally->footprints, arena, &ret->memory_samples);
 }
 

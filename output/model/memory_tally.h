@@ -26,6 +26,10 @@ struct memory_base {
 void memory_tally_add(struct memory_tally *tally, uint64_t size_bytes, double weight_bytes,
                       bool python);
 
+/* What weights add up to, as the report has it: no block has less than a byte, so that is nothing.
+ */
+double memory_megabytes(double bytes);
+
 /* What is followed begins to be live, or goes. */
 void memory_tally_grow(struct memory_tally *tally, uint64_t time_ns, double weight_bytes);
 void memory_tally_shrink(struct memory_tally *tally, uint64_t born_ns, uint64_t time_ns,

@@ -41,15 +41,26 @@ static bool text_is(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Other processes may mean other files by the same name, and one that is told of anew, too. */
+static const char *naming_part(const struct naming *naming, const char *file)
+{
+    if (!file || !*file || *file == '/')
+        return NULL;
+    if (*file == '<')
+        return strcmp(file, "<string>") == 0 ? naming->string : NULL;
+    return naming->cwd;
+}
+
 /* The lines of native frames and where in its function one stands make no difference. */
-bool place_is(const struct place *place, const struct frame_event *frame)
+bool place_is(const struct place *place, const struct frame_event *frame,
+              const struct naming *naming)
 {
     if (place->kind != frame->kind || !text_is(place->name, frame->name))
         return false;
     if (frame->kind != FRAME_PYTHON)
         return text_is(place->file, frame->module);
     return place->line == frame->line && place->first_line == frame->first_line &&
-           text_is(place->file, frame->file);
+           text_is(place->file, frame->file) && place->within == naming_part(naming, frame->file);
 }
 
 /* ---- files and @profile ---- */
@@ -127,12 +138,19 @@ static void places_restrict(struct places *places)
     }
 }
 
-static int64_t file_find(struct places *places, const char *file, const char *cwd)
+/* What has no file is in no folder. */
+static const char *path_find(struct places *places, const char *file, const char *within)
 {
     char buffer[4096];
-    source_path_write(file, cwd, buffer, sizeof buffer);
-    const char *path = intern_text(places->texts, buffer);
-    if (!path || ARRAY_GROW(places->files, places->file_index.count, places->file_room))
+    if (within && *file == '<')
+        return within;
+    source_path_write(file ?: "", within, buffer, sizeof buffer);
+    return intern_text(places->texts, buffer);
+}
+
+static int64_t file_find(struct places *places, const char *path)
+{
+    if (ARRAY_GROW(places->files, places->file_index.count, places->file_room))
         return -ENOMEM;
     size_t count = places->file_index.count;
     int64_t number = key_index_add(&places->file_index, (struct key){ { (uintptr_t)path } });
@@ -172,19 +190,20 @@ static int place_show(struct places *places, struct place *place)
 }
 
 /* Decides what names decide. */
-static int place_settle(struct places *places, struct place *place, const char *cwd)
+static int place_settle(struct places *places, struct place *place, const char *path)
 {
-    /* what has no file is in no folder */
-    int64_t path = place->file ? file_find(places, place->file, cwd) : file_find(places, "", NULL);
-    if (path < 0)
-        return (int)path;
-    struct source_file *file = &places->files[path];
-    place->path = (uint32_t)path;
-    place->is_join = scope_is_join(file->path, place->name);
-    if (!scope_shows(places->settings, file->path, place->name))
+    int64_t number = file_find(places, path);
+    if (number < 0)
+        return (int)number;
+    struct source_file *file = &places->files[number];
+    place->path = (uint32_t)number;
+    place->is_join = scope_is_join(path, place->name);
+    place->below = scope_string_below(path, place->name);
+    enum scope scope = scope_find(places->settings, path, place->name);
+    if (scope == SCOPE_HIDDEN)
         return 0;
     int error = source_read(places, file);
-    if (error)
+    if (error || (scope == SCOPE_ELSEWHERE && (file->has_source || !places->settings->sources)))
         return error;
     if (file->profiled_count && !places->is_restricted)
         places_restrict(places);
@@ -193,14 +212,15 @@ static int place_settle(struct places *places, struct place *place, const char *
     return place_show(places, place);
 }
 
-static int place_fill(struct places *places, const struct frame_event *frame, const char *cwd,
-                      struct place *place)
+static int place_fill(struct places *places, const struct frame_event *frame, const char *within,
+                      const char *path, struct place *place)
 {
     bool is_python = frame->kind == FRAME_PYTHON;
     *place = (struct place){
         .kind = frame->kind,
         .name = places_text(places, frame->name),
         .file = places_text(places, is_python ? frame->file : frame->module),
+        .within = within,
         .line = frame->line,
         .first_line = frame->first_line,
         .ip = frame->ip,
@@ -209,22 +229,25 @@ static int place_fill(struct places *places, const struct frame_event *frame, co
         .line_tally = NOTHING,
         .function_tally = NOTHING,
     };
-    return is_python ? place_settle(places, place, cwd) : 0;
+    return is_python ? place_settle(places, place, path) : 0;
 }
 
-int64_t places_find(struct places *places, const struct frame_event *frame, const char *cwd)
+int64_t places_find(struct places *places, const struct frame_event *frame,
+                    const struct naming *naming)
 {
     bool is_python = frame->kind == FRAME_PYTHON;
     const char *name = places_text(places, frame->name);
-    const char *file = places_text(places, is_python ? frame->file : frame->module);
+    const char *within = is_python ? naming_part(naming, frame->file) : NULL;
+    const char *path =
+        is_python ? path_find(places, frame->file, within) : places_text(places, frame->module);
     uint64_t line = (uint64_t)frame->first_line << 32 | (uint32_t)frame->line;
     /* Texts are at even addresses: the lowest bit is free to tell the kinds apart. */
-    struct key key = { { (uintptr_t)name | is_python, (uintptr_t)file, is_python ? line : 0 } };
+    struct key key = { { (uintptr_t)name | is_python, (uintptr_t)path, is_python ? line : 0 } };
     int64_t number = key_index_find(&places->place_index, key);
     if (number >= 0)
         return number;
     struct place place;
-    if (place_fill(places, frame, cwd, &place) ||
+    if ((is_python && !path) || place_fill(places, frame, within, path, &place) ||
         ARRAY_GROW(places->places, places->place_index.count, places->place_room))
         return -ENOMEM;
     number = key_index_add(&places->place_index, key);

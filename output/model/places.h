@@ -12,10 +12,18 @@
 
 #define NOTHING UINT32_MAX
 
+/* What a process makes of names of files that are no paths. */
+struct naming {
+    const char *cwd;    /* what relative ones are relative to; NULL: unknown */
+    const char *string; /* what <string> is; NULL: nothing else */
+};
+
 struct place {
     enum frame_kind kind;
-    const char *name; /* interned, as are all texts here; NULL: unknown */
-    const char *file; /* as the frame has it; a native frame's module */
+    const char *name;   /* interned, as are all texts here; NULL: unknown */
+    const char *file;   /* as the frame has it; a native frame's module */
+    const char *within; /* the part of the naming that made a path of it; NULL: none */
+    const char *below;  /* what <string> is in whatever it calls; NULL: what it is here */
     int line, first_line;
     uint64_t ip, offset;
     uint32_t path;                       /* number of the file; NOTHING of native frames */
@@ -50,10 +58,19 @@ int places_init(struct places *places, const struct profile_settings *settings);
 void places_done(struct places *places);
 
 /* Is it the frame of that place? Cheaper than looking the frame up. */
-bool place_is(const struct place *place, const struct frame_event *frame);
+bool place_is(const struct place *place, const struct frame_event *frame,
+              const struct naming *naming);
 
-/* `cwd` is what relative file names are relative to; may be NULL. The place's number or -ENOMEM. */
-int64_t places_find(struct places *places, const struct frame_event *frame, const char *cwd);
+/* The place's number or -ENOMEM. */
+int64_t places_find(struct places *places, const struct frame_event *frame,
+                    const struct naming *naming);
+
+/* From a frame on to the one that it called. */
+static inline void naming_enter(struct naming *naming, const struct place *caller)
+{
+    if (caller->below)
+        naming->string = caller->below;
+}
 
 /* Does the report show this tally? What was charged before the first @profile came up may be out of
  * it now. */

@@ -20,12 +20,6 @@ int profile_new(const struct profile_settings *settings, struct profile **ret)
     return 0;
 }
 
-static void process_done(struct process_tally *process)
-{
-    free(process->argv.items);
-    process_memory_free(process->memory);
-}
-
 void profile_free(struct profile *profile)
 {
     if (!profile)
@@ -33,6 +27,7 @@ void profile_free(struct profile *profile)
     for (size_t i = 0; i < profile->process_index.count; i++)
         process_done(&profile->processes[i]);
     for (size_t i = 0; i < profile->thread_index.count; i++) {
+        free(profile->threads[i].name);
         free(profile->threads[i].stack);
         free(profile->threads[i].nodes);
     }
@@ -40,6 +35,7 @@ void profile_free(struct profile *profile)
     key_index_done(&profile->thread_index);
     stack_table_done(&profile->combined);
     stack_table_done(&profile->shown);
+    stack_times_done(&profile->times);
     places_done(&profile->places);
     memory_done(&profile->memory);
     free(profile->processes);
@@ -47,70 +43,6 @@ void profile_free(struct profile *profile)
     free(profile->runs);
     free(profile->notes);
     free(profile);
-}
-
-/* ---- processes and threads ---- */
-
-int64_t process_find(struct profile *profile, pid_t pid, bool begins)
-{
-    struct key key = { { (uint64_t)pid } };
-    int64_t number = -ENOENT;
-    for (int64_t found; (found = key_index_find(&profile->process_index, key)) >= 0; key.part[1]++)
-        number = found;
-    if (number >= 0 && !(begins && profile->processes[number].end_s > 0))
-        return number;
-    if (ARRAY_GROW(profile->processes, profile->process_index.count, profile->process_room))
-        return -ENOMEM;
-    number = key_index_add(&profile->process_index, key);
-    if (number >= 0)
-        profile->processes[number] = (struct process_tally){
-            .pid = pid,
-            .rank = -1,
-            .exit_status = -1,
-            .main_thread = NOTHING,
-        };
-    return number;
-}
-
-static int argv_set(struct profile *profile, struct process_tally *process, const char *const *argv)
-{
-    size_t count = 0;
-    while (argv && argv[count])
-        count++;
-    const char **items = calloc(count + 1, sizeof *items);
-    if (!items)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        items[i] = places_text(&profile->places, argv[i]);
-    free(process->argv.items);
-    process->argv = (struct text_list){ items, count };
-    return 0;
-}
-
-int profile_add_process(struct profile *profile, const struct process_event *event)
-{
-    struct profile_tap *tap = profile->settings.tap;
-    int error = tap ? tap->process(tap, event) : 0;
-    if (error)
-        return error;
-    int64_t number = process_find(profile, event->pid, event->end_s == 0);
-    if (number < 0)
-        return (int)number;
-    struct process_tally *process = &profile->processes[number];
-    process->ppid = event->ppid;
-    process->rank = event->rank;
-    process->exit_status = event->exit_status;
-    process->executable = places_text(&profile->places, event->executable);
-    process->python = places_text(&profile->places, event->python);
-    process->cwd = places_text(&profile->places, event->cwd);
-    process->note = places_text(&profile->places, event->note);
-    process->start_s = event->start_s;
-    process->end_s = event->end_s;
-    process->cpu_s = event->cpu_s;
-    if (event->peak_rss_bytes > process->peak_rss_bytes)
-        process->peak_rss_bytes = event->peak_rss_bytes;
-    error = event->end_s > 0 ? memory_end(profile, (uint32_t)number) : 0;
-    return error ? error : argv_set(profile, process, event->argv);
 }
 
 int profile_set_sampling(struct profile *profile, const struct sampling_event *sampling)
@@ -144,17 +76,52 @@ bool profile_takes_idle(struct profile *profile, pid_t pid, const struct frame_e
                         size_t count)
 {
     int64_t process = process_find(profile, pid, false);
-    const char *cwd = process < 0 ? NULL : profile->processes[process].cwd;
+    const struct naming naming =
+        process < 0 ? (struct naming){ 0 } : profile->processes[process].naming;
     for (size_t i = 0; i < count; i++) {
         if (frames[i].kind != FRAME_PYTHON)
             continue;
-        int64_t number = places_find(&profile->places, &frames[i], cwd);
+        int64_t number = places_find(&profile->places, &frames[i], &naming);
         if (number < 0 || place_at(profile, (uint32_t)number)->is_join)
             return false;
         if (place_at(profile, (uint32_t)number)->line_tally != NOTHING)
             return true;
     }
     return false;
+}
+
+/* Whose parent is none of them. A shell is told of after what it starts. */
+static size_t root_find(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->process_index.count; i++) {
+        struct key parent = { { (uint64_t)profile->processes[i].ppid } };
+        if (key_index_find(&profile->process_index, parent) < 0)
+            return i;
+    }
+    return 0;
+}
+
+bool profile_find_first(const struct profile *profile, struct profile_first *ret)
+{
+    static const char *const none[] = { NULL };
+    if (!profile->process_index.count)
+        return false;
+    const struct process_tally *process = &profile->processes[root_find(profile)];
+    *ret = (struct profile_first){
+        .argv = process->argv.items ? (const char *const *)process->argv.items : none,
+        .cwd = process->naming.cwd,
+        .module = profile->module,
+        .is_python = process->python,
+    };
+    return true;
+}
+
+void profile_set_program(struct profile *profile, const char *program, const char *entrypoint_dir,
+                         const char *const *args)
+{
+    profile->program = places_text(&profile->places, program);
+    profile->settings.entrypoint_dir = places_text(&profile->places, entrypoint_dir);
+    profile->settings.args = args;
 }
 
 void profile_look(const struct profile *profile, struct profile_glance *ret)

@@ -21,20 +21,25 @@ struct profile_tap {
 /* Everything is borrowed for the profile's life. Lists end with NULL and may be NULL. */
 struct profile_settings {
     const char *profiler_version;
-    const char *program;        /* absolute path of the script; "" when there is none */
-    const char *program_path;   /* code below this folder is the user's; NULL or "": every file that
-                                   is no library */
-    const char *entrypoint_dir; /* folder of the script; "" for -m and -c */
-    const char *const *args;    /* argv as the program sees it */
+    const char *program;      /* absolute path of the script; "" when there is none */
+    const char *program_path; /* code below this folder is the user's; NULL or "": every file that
+                                 is no library */
+    const char *const *more_paths; /* the same of other programs that are profiled with it */
+    const char *entrypoint_dir;    /* folder of the script; "" for -m and -c */
+    const char *const *args;       /* argv as the program sees it */
     bool attached, async, profile_all, system_libraries, virtual_time;
     const char *const *only, *const *exclude; /* parts of paths */
     const char *const *library_paths; /* folders of the standard library and packages, beyond what
                                          their names tell */
     double start_time_absolute,
-        start_time_perf;          /* Unix time, and the monotonic clock at that moment */
-    double cpu_percent_threshold; /* files below both are left out */
+        start_time_perf; /* Unix time, and the monotonic clock at that moment */
+    double code_since; /* Unix time from which on the programs may have read their code; 0: since we
+                          began */
+    double wanted_rate_hz, max_overhead_percent; /* the first 0: nobody asked for a rate */
+    double cpu_percent_threshold;                /* files below both are left out */
     int64_t malloc_threshold;
     int cpu_count;                 /* that the target may use */
+    bool no_stacks;                /* of CPU time and waiting; allocations have theirs */
     bool memory, leak_detector;    /* allocations are recorded, and looked at for leaks */
     uint64_t allocation_window;    /* mean bytes between two samples of them */
     struct source_reader *sources; /* NULL: no source text */
@@ -55,6 +60,9 @@ int profile_set_sampling(struct profile *profile, const struct sampling_event *s
 int profile_add_memory(struct profile *profile, const struct memory_event *event);
 int profile_add_memory_loss(struct profile *profile, const struct memory_loss_event *loss);
 
+/* Was it told of that process, which has not ended since? */
+bool profile_knows(const struct profile *profile, pid_t pid);
+
 /*
  * While it is muted, ticks, allocations and copies are neither counted nor told to the tap: their
  * time is nobody's. Processes are, and what happens to blocks that are known.
@@ -71,6 +79,20 @@ int profile_add_note(struct profile *profile, const char *note);
  */
 bool profile_takes_idle(struct profile *profile, pid_t pid, const struct frame_event *frames,
                         size_t count);
+
+/* The process that all others come from, or the first such. All is the profile's. */
+struct profile_first {
+    const char *const *argv; /* ends with NULL */
+    const char *cwd;         /* NULL: unknown */
+    const char *module;      /* what runpy runs in it (-m); NULL: nothing yet */
+    bool is_python;
+};
+bool profile_find_first(const struct profile *profile, struct profile_first *ret);
+
+/* In the place of what the settings say, as reports tell it; what is shown does not depend on it.
+ * The list is borrowed. */
+void profile_set_program(struct profile *profile, const char *program, const char *entrypoint_dir,
+                         const char *const *args);
 
 /* What a heartbeat shows. The texts live as long as the profile. */
 struct profile_glance {

@@ -8,21 +8,24 @@
 
 /* Numbers of the places, outermost first; what did not change since the last event stands at the
  * beginning. */
-static int stack_set(struct profile *profile, const char *cwd, const struct memory_event *event)
+static int stack_set(struct profile *profile, struct naming naming,
+                     const struct memory_event *event)
 {
     struct memory_account *account = &profile->memory;
     bool same = event->frame_count == account->depth;
     for (size_t i = 0; i < event->frame_count; i++) {
         const struct frame_event *frame = &event->frames[event->frame_count - 1 - i];
-        if (i < account->depth && place_is(place_at(profile, account->stack[i]), frame))
-            continue;
-        same = false;
-        account->depth = i < account->depth ? i : account->depth;
-        int64_t place = places_find(&profile->places, frame, cwd);
-        if (place < 0 || ARRAY_GROW(account->stack, i, account->stack_room) ||
-            ARRAY_GROW(account->shown, i, account->shown_room))
-            return -ENOMEM;
-        account->stack[i] = (uint32_t)place;
+        if (i >= account->depth ||
+            !place_is(place_at(profile, account->stack[i]), frame, &naming)) {
+            same = false;
+            account->depth = i < account->depth ? i : account->depth;
+            int64_t place = places_find(&profile->places, frame, &naming);
+            if (place < 0 || ARRAY_GROW(account->stack, i, account->stack_room) ||
+                ARRAY_GROW(account->shown, i, account->shown_room))
+                return -ENOMEM;
+            account->stack[i] = (uint32_t)place;
+        }
+        naming_enter(&naming, place_at(profile, account->stack[i]));
     }
     account->depth = event->frame_count;
     account->node = same ? account->node : STACK_NONE;
@@ -43,13 +46,19 @@ static const struct place *stack_self(const struct profile *profile)
     return NULL;
 }
 
-static int stacks_halve(struct stack_table *stacks)
+static int stacks_halve(struct profile *profile)
 {
+    struct stack_table *stacks = &profile->memory.stacks;
+    size_t count = stacks->count;
     uint32_t *moved;
     int error = stack_table_halve(stacks, &moved);
-    if (!error)
-        free(moved);
-    return error;
+    if (error)
+        return error;
+    for (size_t i = 0; i < profile->process_index.count; i++)
+        if (profile->processes[i].memory)
+            live_blocks_move_stacks(&profile->processes[i].memory->blocks, moved, count);
+    free(moved);
+    return 0;
 }
 
 static int stack_find(struct profile *profile)
@@ -61,7 +70,7 @@ static int stack_find(struct profile *profile)
     for (size_t i = 0; i < account->depth; i++)
         if (is_shown(place_at(profile, account->stack[i])))
             account->shown[count++] = account->stack[i];
-    int error = stack_table_is_full(&account->stacks) ? stacks_halve(&account->stacks) : 0;
+    int error = stack_table_is_full(&account->stacks) ? stacks_halve(profile) : 0;
     int64_t node = error ? error : stack_table_find(&account->stacks, account->shown, count);
     if (node < 0)
         return (int)node;
@@ -134,7 +143,8 @@ static int block_add(struct profile *profile, const struct memory_event *event, 
     if (error)
         return error;
     if (profile->memory.node != STACK_ROOT)
-        profile->memory.stacks.nodes[profile->memory.node].hits += (uint64_t)weight_of(event);
+        profile->memory.stacks.nodes[profile->memory.node].hits +=
+            (uint64_t)llround(weight_of(event));
     if (profile->processes[process].end_s > 0)
         return 0;
     const struct block_part part = {
@@ -143,6 +153,7 @@ static int block_add(struct profile *profile, const struct memory_event *event, 
         .born_ns = profile->memory.last_ns,
         .line = tallies[0],
         .function = tallies[1],
+        .stack = profile->memory.node,
         .python = event->python,
     };
     return memory_follow(profile, memory, event->block, &part);
@@ -151,7 +162,7 @@ static int block_add(struct profile *profile, const struct memory_event *event, 
 static int allocation_add(struct profile *profile, const struct memory_event *event,
                           uint32_t process)
 {
-    int error = stack_set(profile, profile->processes[process].cwd, event);
+    int error = stack_set(profile, profile->processes[process].naming, event);
     if (error)
         return error;
     const struct place *self = stack_self(profile);

@@ -4,12 +4,13 @@
 #include "output/model/report_build.h"
 #include "sampler/base/cleanup.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
 DEFINE_CLEANUP(struct report *, report_free)
 
-static double seconds(uint64_t ns)
+double report_seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
 }
@@ -19,11 +20,11 @@ static double megabytes(uint64_t bytes)
     return (double)bytes / 1048576;
 }
 
-static struct wait_times waits(const uint64_t *ns)
+struct wait_times report_waits(const uint64_t *ns)
 {
     struct wait_times times;
     for (size_t i = 0; i < WAIT_KINDS; i++)
-        times.seconds[i] = seconds(ns[i]);
+        times.seconds[i] = report_seconds(ns[i]);
     return times;
 }
 
@@ -78,13 +79,13 @@ static int add_head(struct report *report, const struct profile *profile)
     report->profiler_name = "scalene-attach";
     report->profiler_version = report_text(report, settings->profiler_version ?: "");
     report->mode = settings->attached ? "attach" : "launch";
-    report->program = report_text(report, settings->program ?: "");
+    report->program = report_text(report, profile->program ?: settings->program ?: "");
     report->filename = report_text(report, settings->program_path ?: "");
     report->entrypoint_dir = report_text(report, settings->entrypoint_dir ?: "");
     report->start_time_absolute = settings->start_time_absolute;
     report->start_time_perf = settings->start_time_perf;
     report->elapsed_time_sec =
-        profile->has_sampling ? profile->sampling.elapsed_s : seconds(profile->last_ns);
+        profile->has_sampling ? profile->sampling.elapsed_s : report_seconds(profile->last_ns);
     report->async_profile = settings->async;
     report->gpu_device = "";
     if (profile->process_index.count && profile->processes[0].main_thread != NOTHING)
@@ -97,11 +98,11 @@ static void add_totals(struct report *report, const struct profile *profile)
 {
     report->totals = (struct report_totals){
         .elapsed_s = report->elapsed_time_sec,
-        .cpu_python_s = seconds(profile->python_ns),
-        .cpu_native_s = seconds(profile->native_ns),
-        .cpu_kernel_s = seconds(profile->kernel_ns),
-        .idle_s = seconds(profile->idle_ns),
-        .wait_s = waits(profile->wait_ns),
+        .cpu_python_s = report_seconds(profile->python_ns),
+        .cpu_native_s = report_seconds(profile->native_ns),
+        .cpu_kernel_s = report_seconds(profile->kernel_ns),
+        .idle_s = report_seconds(profile->idle_ns),
+        .wait_s = report_waits(profile->wait_ns),
     };
 }
 
@@ -124,7 +125,16 @@ static void add_sampling(struct report *report, const struct profile *profile)
 
 /* ---- processes and threads ---- */
 
-static int process_write(struct report *report, const struct process_tally *process,
+/* Seconds since profiling began, of which it may have been off for some. */
+static double last_moment(const struct report *report, const struct profile *profile)
+{
+    uint64_t last_ns =
+        profile->last_ns > profile->memory.last_ns ? profile->last_ns : profile->memory.last_ns;
+    double last_s = report_seconds(last_ns);
+    return last_s > report->elapsed_time_sec ? last_s : report->elapsed_time_sec;
+}
+
+static int process_write(struct report *report, const struct process_tally *process, double last_s,
                          struct report_process *ret)
 {
     *ret = (struct report_process){
@@ -136,10 +146,14 @@ static int process_write(struct report *report, const struct process_tally *proc
         .python = report_text(report, process->python),
         .note = report_text(report, process->note),
         .start_s = process->start_s,
-        .end_s = process->end_s > 0 ? process->end_s : report->elapsed_time_sec,
-        .cpu_s = process->cpu_s > 0 ? process->cpu_s : seconds(process->cpu_ns),
+        .end_s = process->end_s > 0 ? process->end_s : fmax(process->start_s, last_s),
+        .cpu_s = process_cpu_s(process),
         .peak_rss_mb = megabytes(process->peak_rss_bytes),
         .peak_footprint_mb = process->memory ? process->memory->peak_bytes / 1048576 : 0,
+        .rss_mb = megabytes(process->footprint.rss_bytes),
+        .pss_mb = megabytes(process->footprint.pss_bytes),
+        .shared_mb = megabytes(process->footprint.shared_bytes),
+        .private_mb = megabytes(process->footprint.private_bytes),
     };
     return texts_copy(report, process->argv.items, process->argv.count, &ret->argv);
 }
@@ -148,10 +162,11 @@ static int add_processes(struct report *report, const struct profile *profile)
 {
     size_t count = profile->process_index.count;
     struct report_process *items = arena_take(&report->arena, count * sizeof *items);
+    double last_s = last_moment(report, profile);
     if (!items)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        if (process_write(report, &profile->processes[i], &items[i]))
+        if (process_write(report, &profile->processes[i], last_s, &items[i]))
             return -ENOMEM;
     report->processes.items = items;
     report->processes.count = count;
@@ -174,15 +189,15 @@ static int add_threads(struct report *report, const struct profile *profile,
             .tid = thread->tid,
             .ident = (int64_t)thread->ident,
             .name = report_text(report, thread->name ?: ""),
-            .cpu_python_s = seconds(thread->python_ns),
-            .cpu_native_s = seconds(thread->native_ns),
-            .cpu_kernel_s = seconds(thread->kernel_ns),
-            .wait_s = waits(thread->wait_ns),
+            .cpu_python_s = report_seconds(thread->python_ns),
+            .cpu_native_s = report_seconds(thread->native_ns),
+            .cpu_kernel_s = report_seconds(thread->kernel_ns),
+            .wait_s = report_waits(thread->wait_ns),
         };
     }
     report->threads.items = items;
     report->threads.count = count;
-    gaps->threads = all - count;
+    gaps->threads = all - count + profile->dropped_threads;
     return 0;
 }
 

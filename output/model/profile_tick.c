@@ -5,34 +5,6 @@
 
 #include <string.h>
 
-static int64_t thread_find(struct profile *profile, uint32_t process,
-                           const struct sample_event *sample)
-{
-    if (ARRAY_GROW(profile->threads, profile->thread_index.count, profile->thread_room))
-        return -ENOMEM;
-    size_t count = profile->thread_index.count;
-    int64_t number =
-        key_index_add(&profile->thread_index, (struct key){ { process, (uint64_t)sample->tid } });
-    if (number < 0)
-        return number;
-    struct thread_tally *thread = &profile->threads[number];
-    if (number == (int64_t)count)
-        *thread = (struct thread_tally){
-            .process = process,
-            .tid = sample->tid,
-            .self = NOTHING,
-            .innermost = NOTHING,
-            .combined = STACK_NONE,
-            .run = NOTHING,
-        };
-    thread->ident = sample->ident;
-    if (sample->name && (!thread->name || strcmp(thread->name, sample->name) != 0))
-        thread->name = places_text(&profile->places, sample->name);
-    if (sample->is_main)
-        profile->processes[process].main_thread = (uint32_t)number;
-    return number;
-}
-
 /* ---- the stack of a sample ---- */
 
 /* The innermost shown place, and whether the thread joins below it. */
@@ -52,27 +24,62 @@ static void thread_settle(const struct profile *profile, struct thread_tally *th
     }
 }
 
+/* Since the first @profile less is shown, also of threads that have not moved. */
+static void threads_settle(struct profile *profile)
+{
+    if (profile->settled_restricted == profile->places.is_restricted)
+        return;
+    profile->settled_restricted = profile->places.is_restricted;
+    profile->shown.generation++;
+    for (size_t i = 0; i < profile->thread_index.count; i++)
+        thread_settle(profile, &profile->threads[i]);
+}
+
+/* What `python -m` runs stands in these two, whatever they have imported before. */
+static const char *module_find(const struct profile *profile, const struct thread_tally *thread)
+{
+    static const char *const callers[] = { "_run_module_as_main", "_run_code" };
+    size_t depth = 0;
+    for (size_t i = 0; i < thread->depth; i++) {
+        const struct place *place = place_at(profile, thread->stack[i]);
+        if (place->kind != FRAME_PYTHON)
+            continue;
+        const char *wanted = depth < 2 ? callers[depth] : "<module>";
+        if (!place->name || strcmp(place->name, wanted) != 0)
+            return NULL;
+        if (depth++ == 2)
+            return profile->places.files[place->path].path;
+    }
+    return NULL;
+}
+
 /* Frames come innermost first and are kept outermost first: what did not change stands at the
  * beginning. */
-static int stack_set(struct profile *profile, struct thread_tally *thread, const char *cwd,
+static int stack_set(struct profile *profile, struct thread_tally *thread,
                      const struct sample_event *sample)
 {
+    struct naming naming = profile->processes[thread->process].naming;
     size_t same = sample->frame_count < thread->depth ? sample->frame_count : thread->depth;
     for (size_t i = 0; i < sample->frame_count; i++) {
         const struct frame_event *frame = &sample->frames[sample->frame_count - 1 - i];
-        if (i < thread->depth && place_is(place_at(profile, thread->stack[i]), frame))
-            continue;
-        same = i < same ? i : same;
-        int64_t place = places_find(&profile->places, frame, cwd);
-        if (place < 0 || ARRAY_GROW(thread->stack, i, thread->room))
-            return -ENOMEM;
-        thread->stack[i] = (uint32_t)place;
+        if (i >= thread->depth || !place_is(place_at(profile, thread->stack[i]), frame, &naming)) {
+            same = i < same ? i : same;
+            int64_t place = places_find(&profile->places, frame, &naming);
+            if (place < 0 || ARRAY_GROW(thread->stack, i, thread->room))
+                return -ENOMEM;
+            thread->stack[i] = (uint32_t)place;
+        }
+        naming_enter(&naming, place_at(profile, thread->stack[i]));
     }
-    if (same < thread->depth || same < sample->frame_count)
+    bool differs = same < thread->depth || same < sample->frame_count;
+    if (differs)
         thread->combined = STACK_NONE;
     thread->known = same < thread->known ? same : thread->known;
     thread->depth = sample->frame_count;
+    if (differs && sample->is_main && thread->process == 0 && !profile->module)
+        profile->module = module_find(profile, thread);
     thread_settle(profile, thread);
+    threads_settle(profile);
     return 0;
 }
 
@@ -86,8 +93,9 @@ static int combined_halve(struct profile *profile)
     for (size_t i = 0; i < profile->run_count; i++)
         if (profile->runs[i].stack != STACK_NONE)
             profile->runs[i].stack = moved[profile->runs[i].stack];
+    error = stack_times_move(&profile->times, moved);
     free(moved);
-    return 0;
+    return error;
 }
 
 static int shown_halve(struct profile *profile)
@@ -224,6 +232,9 @@ static int thread_charge(struct profile *profile, struct thread_tally *thread,
             (self->function_tally != NOTHING && tally_add(&tallies[self->function_tally], charge)))
             return -ENOMEM;
     }
+    uint32_t number = (uint32_t)(thread - profile->threads);
+    if (stack_times_add(&profile->times, thread->combined, number, charge, hits))
+        return -ENOMEM;
     if (!hits && !base_ns)
         return 0;
     callers_charge(profile, thread, base_ns);
@@ -289,16 +300,23 @@ static void totals_add(struct profile *profile, struct thread_tally *thread,
     profile->processes[thread->process].cpu_ns += charge_base_ns(charge);
 }
 
+/* Who is held on purpose, by a signal or a debugger, would not run if there were a core for it. */
+static enum thread_state wait_of(enum thread_state state)
+{
+    if (state == THREAD_STOPPED)
+        return THREAD_WAIT_OTHER;
+    return is_wait(state) ? state : THREAD_WAIT_CPU;
+}
+
 static struct charge charge_of(const struct profile *profile, uint32_t process,
                                const struct sample_event *sample, double utilization)
 {
-    enum thread_state state = is_wait(sample->state) ? sample->state : THREAD_WAIT_CPU;
     return (struct charge){
         .python_ns = sample->python_ns,
         .native_ns = sample->native_ns,
         .kernel_ns = sample->kernel_ns,
         .wait_ns = profile->settings.virtual_time ? 0 : sample->wait_ns,
-        .wait_kind = state - THREAD_WAIT_GIL,
+        .wait_kind = wait_of(sample->state) - THREAD_WAIT_GIL,
         .samples = sample->samples,
         .utilization = utilization,
         .process = process,
@@ -308,11 +326,12 @@ static struct charge charge_of(const struct profile *profile, uint32_t process,
 static int sample_add(struct profile *profile, const struct tick_event *tick, uint32_t process,
                       const struct sample_event *sample, double utilization)
 {
-    int64_t number = thread_find(profile, process, sample);
+    int64_t number = profile_thread_find(profile, process, sample);
     if (number < 0)
         return (int)number;
     struct thread_tally *thread = &profile->threads[number];
-    int error = stack_set(profile, thread, profile->processes[process].cwd, sample);
+    thread->last_ns = tick->time_ns;
+    int error = stack_set(profile, thread, sample);
     if (!error && thread->depth)
         error = combined_find(profile, thread);
     if (error)
@@ -325,7 +344,8 @@ static int sample_add(struct profile *profile, const struct tick_event *tick, ui
     error = thread_charge(profile, thread, &charge, counts ? sample->samples : 0);
     if (!error)
         error = natives_charge(profile, thread, sample->native_ns + sample->kernel_ns);
-    if (!error && sample->is_main && thread->self != NOTHING)
+    bool met = sample->samples || !sample->wait_ns; /* not only what is told of before it moved */
+    if (!error && sample->is_main && met && thread->self != NOTHING)
         error =
             tally_add_moment(&profile->places.tallies[place_at(profile, thread->self)->line_tally],
                              (double)tick->time_ns / 1e9);
@@ -368,12 +388,17 @@ static size_t find_waiters(struct profile *profile, uint32_t process, const stru
     return count;
 }
 
+/* Of its samples those that are no looks, but tell of time, have none. */
 static uint64_t main_samples(const struct tick_event *tick)
 {
+    uint64_t most = 0;
+    bool any = false;
     for (size_t i = 0; i < tick->sample_count; i++)
-        if (tick->samples[i].is_main)
-            return tick->samples[i].samples;
-    return 1;
+        if (tick->samples[i].is_main) {
+            any = true;
+            most = tick->samples[i].samples > most ? tick->samples[i].samples : most;
+        }
+    return any ? most : 1;
 }
 
 /* Equal parts whose sum is the whole. */
@@ -398,6 +423,7 @@ static int idle_add(struct profile *profile, uint32_t process, const struct tick
     const struct thread_tally *main_tally =
         main_thread == NOTHING ? NULL : &profile->threads[main_thread];
     profile->idle_ns += idle_ns;
+    threads_settle(profile);
     if (main_tally && main_tally->self != NOTHING && !main_tally->joins)
         return idle_charge(profile, main_thread, idle_ns, hits);
     uint32_t *waiters = calloc(tick->sample_count + 1, sizeof *waiters);

@@ -37,6 +37,7 @@ struct report_process {
     struct text_list argv;
     const char *executable, *python, *note;
     double start_s, end_s, cpu_s, peak_rss_mb, peak_footprint_mb;
+    double rss_mb, pss_mb, shared_mb, private_mb; /* when its PSS was highest; 0: not looked at */
 };
 
 struct report_thread {
@@ -71,7 +72,15 @@ struct report_stack {
 /* The same thread with the same stack for `count` samples. */
 struct report_run {
     double t_sec;
-    int64_t stack_index, count, thread_id, pid;
+    int64_t stack_index, count, thread_id, pid, tid;
+};
+
+/* What one thread did on one of the combined stacks. */
+struct report_stack_time {
+    int64_t stack_index, pid, tid; /* the last two -1: of several threads */
+    int64_t samples, hits;         /* looks; its part of the stack's hits */
+    double cpu_python_s, cpu_native_s, cpu_kernel_s, idle_s;
+    struct wait_times wait_s;
 };
 
 struct report_sampling {
@@ -116,10 +125,15 @@ struct report {
         struct report_stack *items;
         size_t count;
     } combined_stacks, memory_stacks;
+    struct number_list memory_stacks_live_mb; /* of each memory stack, or empty: it is not told */
     struct {
         struct report_run *items;
         size_t count;
     } timeline;
+    struct {
+        struct report_stack_time *items; /* by stack */
+        size_t count;
+    } stack_times;
     struct {
         struct report_process *items;
         size_t count;
@@ -131,6 +145,18 @@ struct report {
     struct report_sampling sampling;
     struct report_totals totals;
     struct text_list notes;
+
+    /* Not in the JSON: what the profile that this was read from has no key for, or no value of the
+     * right type, which is another thing than 0: a bit for each of columns[], and a flag where a
+     * member of the report, or of its files, begins; NULL: it has all. */
+    uint64_t absent_columns;
+    bool *absent, *absent_of_files;
+
+    /* Not in the JSON: values there whose type was not their key's, and the first one's key. */
+    struct {
+        uint64_t count;
+        const char *first;
+    } misfits;
 
     /* Not in the JSON: why there may be nothing to see. At most five, the biggest first. */
     struct {
@@ -145,5 +171,15 @@ struct report {
 struct report *report_new(void);
 void report_free(struct report *report);
 
+/* Whether that member of the report is known, and of its files the member at that offset. */
+bool report_tells(const struct report *report, const void *member);
+bool report_tells_of_files(const struct report *report, size_t member);
+
 /* CPU + idle seconds: what the percentages are shares of. */
 double report_base_s(const struct report *report);
+
+/* Of that memory stack; 0 where it is not told. Never more than was allocated. */
+double report_stack_live_mb(const struct report *report, size_t index);
+
+/* An interpreter knows it. */
+bool report_thread_is_python(const struct report_thread *thread);

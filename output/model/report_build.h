@@ -10,6 +10,8 @@ struct report_gaps {
     double small_files_s; /* base seconds in them */
     double shown_s;       /* base seconds on shown lines */
     uint64_t far_lines;   /* samples on lines beyond the most that a file may have */
+    uint64_t moments;     /* of the samples of lines, beyond the most that a line may have */
+    size_t source_notes, more_source_notes; /* that were made, and that had no room */
 };
 
 /* The run as a whole; before the files, which need its totals. */
@@ -33,6 +35,9 @@ int report_path_write(struct report *report, const struct profile *profile,
 /* What shares and rates of memory are of. */
 struct memory_base report_memory_base(const struct profile *profile);
 
+double report_seconds(uint64_t ns);
+struct wait_times report_waits(const uint64_t *ns);
+
 /* A copy; NULL of NULL, and when out of memory. */
 const char *report_text(struct report *report, const char *text);
 
@@ -40,4 +45,10 @@ const char *report_text(struct report *report, const char *text);
 int report_add_note(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-enum { NOTES_MAX = 100, HIDDEN_MAX = 5, THREADS_MAX = 1000, FAR_LINES_MAX = 20000 };
+enum {
+    NOTES_MAX = 100,
+    SOURCE_NOTES_MAX = 10,
+    HIDDEN_MAX = 5,
+    THREADS_MAX = 1000,
+    FAR_LINES_MAX = 20000
+};

@@ -173,6 +173,7 @@ static int tallies_write(struct report *report, const struct profile *profile,
         if (!numbers[tally->file] || !places_show(places, tally))
             continue;
         struct report_file *file = &report->files.items[numbers[tally->file] - 1];
+        gaps->moments += tally_moments_dropped(tally);
         if (tally->name)
             error = function_write(report, tally, &base, file);
         else if ((size_t)tally->line <= file->lines.count)
@@ -189,20 +190,29 @@ static int tallies_write(struct report *report, const struct profile *profile,
 /* ---- files ---- */
 
 /* What may have changed under the program's feet. A name like <string> promises no source. */
-static int note_source(struct report *report, const struct source_file *source, size_t line_count,
-                       int last_line)
+static int note_source(struct report *report, const struct profile *profile,
+                       const struct source_file *source, size_t line_count, int last_line,
+                       struct report_gaps *gaps)
 {
-    bool changed = source->modified_s > report->start_time_absolute;
-    if (!source->has_source && source->path[0] != '<')
-        return report_add_note(report, "the source of %s cannot be read", source->path);
-    if (source->has_source && (changed || (size_t)last_line > line_count))
-        return report_add_note(report, "%s has changed: its lines may not be those that ran",
-                               source->path);
-    return 0;
+    double since = profile->settings.code_since ?: report->start_time_absolute;
+    bool missing = !source->has_source && source->path[0] != '<';
+    bool changed =
+        source->has_source && (source->modified_s > since || (size_t)last_line > line_count);
+    if (!missing && !changed)
+        return 0;
+    if (gaps->source_notes == SOURCE_NOTES_MAX) {
+        gaps->more_source_notes++;
+        return 0;
+    }
+    gaps->source_notes++;
+    return missing ? report_add_note(report, "the source of %s cannot be read", source->path)
+                   : report_add_note(report, "%s has changed: its lines may not be those that ran",
+                                     source->path);
 }
 
-static int file_write(struct report *report, const struct source_file *source,
-                      const struct file_sum *sum, struct report_file *file)
+static int file_write(struct report *report, const struct profile *profile,
+                      const struct source_file *source, const struct file_sum *sum,
+                      struct report_file *file, struct report_gaps *gaps)
 {
     size_t lines = source->text ? count_lines(source) : 0, last = (size_t)sum->last_line;
     last = last < FAR_LINES_MAX ? last : FAR_LINES_MAX;
@@ -216,7 +226,7 @@ static int file_write(struct report *report, const struct source_file *source,
     if (!file->path || !file->lines.items || !file->functions.items)
         return -ENOMEM;
     int error = lines_fill(report, source, file);
-    return error ? error : note_source(report, source, lines, sum->last_line);
+    return error ? error : note_source(report, profile, source, lines, sum->last_line, gaps);
 }
 
 static bool is_seen(const struct file_sum *sum)
@@ -279,8 +289,8 @@ static int files_write(struct report *report, const struct profile *profile,
     for (size_t i = 0; i < count; i++) {
         uint32_t number = chosen[i].number;
         numbers[number] = (uint32_t)i + 1;
-        int error = file_write(report, &profile->places.files[number], &sums[number],
-                               &report->files.items[i]);
+        int error = file_write(report, profile, &profile->places.files[number], &sums[number],
+                               &report->files.items[i], gaps);
         if (error)
             return error;
     }

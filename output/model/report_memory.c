@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static double megabytes(double bytes)
-{
-    return bytes > 0 ? bytes / 1048576 : 0;
-}
-
 /* The last moment that anything is known of. */
 static uint64_t last_ns(const struct profile *profile)
 {
@@ -37,10 +32,10 @@ static void add_totals(struct report *report, const struct memory_account *accou
 {
     const struct memory_loss_event *loss = &account->loss;
     report->totals.allocated_mb =
-        megabytes(account->allocated_bytes + (double)loss->allocated_bytes);
-    report->totals.freed_mb = megabytes(account->freed_bytes + (double)loss->freed_bytes);
-    report->totals.live_mb = megabytes(account->live_bytes + account->left_bytes);
-    report->totals.copied_mb = megabytes(account->copied_bytes + (double)loss->copied_bytes);
+        memory_megabytes(account->allocated_bytes + (double)loss->allocated_bytes);
+    report->totals.freed_mb = memory_megabytes(account->freed_bytes + (double)loss->freed_bytes);
+    report->totals.live_mb = memory_megabytes(account->live_bytes + account->left_bytes);
+    report->totals.copied_mb = memory_megabytes(account->copied_bytes + (double)loss->copied_bytes);
     report->sampling.shim_records = (int64_t)(loss->records ?: account->events);
     report->sampling.shim_lost = (int64_t)loss->lost;
     report->alloc_samples = report->sampling.shim_records;
@@ -54,7 +49,7 @@ static int add_peak(struct report *report, const struct profile *profile)
         account->peak_line == NOTHING ? NULL : &profile->places.tallies[account->peak_line];
     if (account->peak_bytes <= 0)
         return 0;
-    report->max_footprint_mb = megabytes(account->peak_bytes);
+    report->max_footprint_mb = memory_megabytes(account->peak_bytes);
     report->max_footprint_python_fraction =
         fmin(fmax(account->peak_python_bytes / account->peak_bytes, 0), 1);
     report->growth_rate = fmin(100 * account->peak_bytes / account->peak_allocated_bytes, 100);
@@ -96,7 +91,7 @@ int report_add_memory(struct report *report, const struct profile *profile)
     const struct memory_account *account = &profile->memory;
     report->memory = profile->settings.memory;
     report->sampling.allocation_window = (int64_t)profile->settings.allocation_window;
-    report->native_allocations_mb = megabytes(account->native_bytes);
+    report->native_allocations_mb = memory_megabytes(account->native_bytes);
     add_totals(report, account);
     int error = add_peak(report, profile);
     if (!error)
@@ -136,7 +131,7 @@ static int leak_write(struct report *report, const struct profile *profile, uint
     *ret = (struct report_leak){ report_text(report, number),
                                  leak->likelihood,
                                  leak->bytes_per_s / 1048576,
-                                 megabytes(leak->live_bytes),
+                                 memory_megabytes(leak->live_bytes),
                                  { 0 } };
     uint32_t stack = stack_find(profile, line);
     if (!ret->lineno)

@@ -51,6 +51,32 @@ static int note_hidden(struct report *report, const struct report_gaps *gaps)
         100 * hidden / base, report->hidden.items[0].seconds, report->hidden.items[0].path);
 }
 
+/* Who asked for a rate has to know that it was another. */
+static int note_rate(struct report *report, const struct profile *profile)
+{
+    double wanted = profile->settings.wanted_rate_hz, rate = profile->sampling.rate_hz;
+    if (!profile->has_sampling || wanted <= 0 || rate > 0.9 * wanted)
+        return 0;
+    return report_add_note(
+        report,
+        "%.0f looks a second were made and not %.0f: more would have taken more "
+        "than %g %% of the program's time (--max-overhead), or a tenth of a core",
+        rate, wanted, profile->settings.max_overhead_percent);
+}
+
+/* A few are of no weight, and usual. */
+static int note_dropped(struct report *report, const struct profile *profile)
+{
+    uint64_t dropped = profile->sampling.dropped, looks = dropped + profile->sampling.samples;
+    if (!profile->has_sampling || dropped * 20 <= looks)
+        return 0;
+    return report_add_note(
+        report,
+        "%.0f %% of the looks found no whole stack (%llu were dropped): what ran then is where the "
+        "next look met the thread running, or on no line",
+        100 * (double)dropped / (double)looks, (unsigned long long)dropped);
+}
+
 static int note_stacks(struct report *report, const struct profile *profile)
 {
     const struct stack_table *table = &profile->combined;
@@ -68,17 +94,38 @@ static int note_count(struct report *report, uint64_t count, const char *what)
     return report_add_note(report, "left out: %llu %s", (unsigned long long)count, what);
 }
 
-static int note_gaps(struct report *report, const struct report_gaps *gaps)
+static int note_timelines(struct report *report, const struct profile *profile)
 {
-    char small[128], far[128];
+    uint64_t left_out = timeline_left_out(&profile->memory.footprints);
+    for (size_t i = 0; i < profile->places.tally_index.count; i++)
+        if (profile->places.tallies[i].memory)
+            left_out += timeline_left_out(&profile->places.tallies[i].memory->footprints);
+    return note_count(report, left_out,
+                      "points of the memory timelines, all but the largest of each span of time");
+}
+
+static int note_gaps(struct report *report, const struct profile *profile,
+                     const struct report_gaps *gaps)
+{
+    char small[128], far[128], processes[128];
     snprintf(small, sizeof small, "of the files, which are below the thresholds and have %.3g s",
              gaps->small_files_s);
     snprintf(far, sizeof far, "samples on lines after line %d of their file", FAR_LINES_MAX);
+    snprintf(processes, sizeof processes,
+             "of the processes, which had ended and used %.3f s of CPU time",
+             profile->dropped_processes_s);
     int error = note_count(report, gaps->small_files, small);
+    if (!error)
+        error = note_count(report, profile->dropped_processes, processes);
     if (!error)
         error = note_count(report, gaps->runs, "entries of the timeline");
     if (!error)
         error = note_count(report, gaps->threads, "of the threads");
+    if (!error)
+        error = note_count(report, gaps->moments, "of the moments at which lines were met");
+    if (!error)
+        error = note_count(report, gaps->more_source_notes,
+                           "sentences about sources that cannot be read or have changed");
     return error ? error : note_count(report, gaps->far_lines, far);
 }
 
@@ -91,8 +138,14 @@ int report_add_notes(struct report *report, const struct profile *profile,
     if (!error && profile->places.is_restricted)
         error = report_add_note(report, "only functions with @profile are shown");
     if (!error)
+        error = note_rate(report, profile);
+    if (!error)
+        error = note_dropped(report, profile);
+    if (!error)
         error = note_hidden(report, gaps);
     if (!error)
         error = note_stacks(report, profile);
-    return error ? error : note_gaps(report, gaps);
+    if (!error)
+        error = note_timelines(report, profile);
+    return error ? error : note_gaps(report, profile, gaps);
 }

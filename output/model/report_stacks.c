@@ -125,11 +125,57 @@ static int add_timeline(struct report *report, const struct profile *profile,
             .count = (int64_t)run->count,
             .thread_id = (int64_t)thread->ident,
             .pid = profile->processes[thread->process].pid,
+            .tid = thread->tid,
         };
     }
     report->timeline.items = items;
     report->timeline.count = count;
     gaps->runs = profile->run_count - count + profile->dropped_runs;
+    return 0;
+}
+
+static int time_is_later(const void *a, const void *b)
+{
+    const struct report_stack_time *left = a, *right = b;
+    if (left->stack_index != right->stack_index)
+        return left->stack_index < right->stack_index ? -1 : 1;
+    if (left->pid != right->pid)
+        return left->pid < right->pid ? -1 : 1;
+    return (left->tid > right->tid) - (left->tid < right->tid);
+}
+
+static struct report_stack_time stack_time_write(const struct profile *profile,
+                                                 const struct stack_time *time, uint32_t index)
+{
+    const struct thread_tally *thread =
+        time->thread == NOTHING ? NULL : &profile->threads[time->thread];
+    return (struct report_stack_time){
+        .stack_index = index,
+        .pid = thread ? profile->processes[thread->process].pid : -1,
+        .tid = thread ? thread->tid : -1,
+        .samples = (int64_t)time->samples,
+        .hits = (int64_t)time->hits,
+        .cpu_python_s = report_seconds(time->python_ns),
+        .cpu_native_s = report_seconds(time->native_ns),
+        .cpu_kernel_s = report_seconds(time->kernel_ns),
+        .idle_s = report_seconds(time->idle_ns),
+        .wait_s = report_waits(time->wait_ns),
+    };
+}
+
+static int add_stack_times(struct report *report, const struct profile *profile,
+                           const uint32_t *indexes)
+{
+    size_t count = profile->times.index.count;
+    struct report_stack_time *items = arena_take(&report->arena, count * sizeof *items);
+    if (!items)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        items[i] = stack_time_write(profile, &profile->times.items[i],
+                                    indexes[profile->times.items[i].stack]);
+    qsort(items, count, sizeof *items, time_is_later);
+    report->stack_times.items = items;
+    report->stack_times.count = count;
     return 0;
 }
 
@@ -202,8 +248,8 @@ static int add_paths(struct report *report, const struct profile *profile)
     return 0;
 }
 
-int report_add_stacks(struct report *report, const struct profile *profile,
-                      struct report_gaps *gaps)
+static int add_cpu_stacks(struct report *report, const struct profile *profile,
+                          struct report_gaps *gaps)
 {
     AUTO_FREE uint32_t *indexes = calloc(profile->combined.count + 1, sizeof *indexes);
     if (!indexes)
@@ -212,10 +258,32 @@ int report_add_stacks(struct report *report, const struct profile *profile,
         stacks_write(report, profile, &profile->combined, indexes, &report->combined_stacks.items);
     report->combined_stacks.count = profile->combined.stack_count;
     if (!error)
-        error = stacks_write(report, profile, &profile->memory.stacks, NULL,
-                             &report->memory_stacks.items);
-    report->memory_stacks.count = profile->memory.stacks.stack_count;
-    if (!error)
         error = add_timeline(report, profile, indexes, gaps);
+    if (!error)
+        error = add_stack_times(report, profile, indexes);
     return error ? error : add_paths(report, profile);
+}
+
+/* As the lines' live_mb: what nobody freed, whether its process still runs or not. */
+static int add_memory_stacks(struct report *report, const struct profile *profile)
+{
+    const struct stack_table *stacks = &profile->memory.stacks;
+    AUTO_FREE uint32_t *indexes = calloc(stacks->count + 1, sizeof *indexes);
+    double *live = arena_take(&report->arena, stacks->stack_count * sizeof *live);
+    if (!indexes || !live ||
+        stacks_write(report, profile, stacks, indexes, &report->memory_stacks.items))
+        return -ENOMEM;
+    for (size_t i = 0; i < stacks->count; i++)
+        if (stacks->nodes[i].is_stack)
+            live[indexes[i]] = memory_megabytes(stacks->nodes[i].live);
+    report->memory_stacks.count = stacks->stack_count;
+    report->memory_stacks_live_mb = (struct number_list){ live, stacks->stack_count };
+    return 0;
+}
+
+int report_add_stacks(struct report *report, const struct profile *profile,
+                      struct report_gaps *gaps)
+{
+    int error = add_memory_stacks(report, profile);
+    return error || profile->settings.no_stacks ? error : add_cpu_stacks(report, profile, gaps);
 }

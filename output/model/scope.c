@@ -30,6 +30,11 @@ static bool holds_any(const char *path, const char *const *parts)
     return false;
 }
 
+/* Names that only we give. */
+#define MULTIPROCESSING "<multiprocessing>"
+#define SITE "<site>"
+#define GENERATED "<generated>"
+
 /*
  * Code without a file that a library made up, not the user. The `<string>` of dataclasses tells by
  * its function's qualified name.
@@ -37,8 +42,9 @@ static bool holds_any(const char *path, const char *const *parts)
 static bool is_made_up(const char *path, const char *function)
 {
     static const char *const names[] = {
-        "<frozen ",        "<attrs generated", "<__array_function__",
-        "<decorator-gen-", "<makefun-gen-",    "<sqlalchemy"
+        "<frozen ",      "<attrs generated", "<__array_function__", "<decorator-gen-",
+        "<makefun-gen-", "<sqlalchemy",      MULTIPROCESSING,       SITE,
+        GENERATED,
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (starts_with(path, names[i]))
@@ -64,34 +70,92 @@ static bool is_standard_library(const char *path)
  * A program may itself lie where libraries lie, and a virtual environment inside the program's
  * folder: so only what comes below that folder counts, for the files that are there.
  */
-static bool is_library(const struct profile_settings *settings, const char *path,
-                       bool below_program)
+static bool is_library(const struct profile_settings *settings, const char *path, const char *root)
 {
-    const char *root = settings->program_path;
     for (const char *const *folder = settings->library_paths; folder && *folder; folder++)
-        if (is_below(path, *folder) && !(below_program && is_below(root, *folder)))
+        if (is_below(path, *folder) && !(root && is_below(root, *folder)))
             return true;
-    if (below_program)
+    if (root)
         path += strlen(root) - (root[strlen(root) - 1] == '/');
     return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") ||
-           is_standard_library(path);
+           strstr(path, ".whl/") || is_standard_library(path);
 }
 
-bool scope_shows(const struct profile_settings *settings, const char *path, const char *function)
+/* The innermost of the programs' folders in which it lies, or NULL. */
+static const char *root_find(const struct profile_settings *settings, const char *path)
+{
+    const char *root = is_below(path, settings->program_path) ? settings->program_path : NULL;
+    for (const char *const *folder = settings->more_paths; folder && *folder; folder++)
+        if (is_below(path, *folder) && (!root || strlen(*folder) > strlen(root)))
+            root = *folder;
+    return root;
+}
+
+/* A notebook's cells are files that nobody has written. */
+static bool is_cell(const char *path)
+{
+    static const char folder[] = "/ipykernel_";
+    const char *at = strstr(path, folder);
+    size_t digits = at ? strspn(at + sizeof folder - 1, "0123456789") : 0;
+    return digits && at[sizeof folder - 1 + digits] == '/';
+}
+
+enum scope scope_find(const struct profile_settings *settings, const char *path,
+                      const char *function)
 {
     if (!path || !*path || holds_any(path, settings->exclude))
-        return false;
+        return SCOPE_HIDDEN;
     if (settings->only && *settings->only && !holds_any(path, settings->only))
-        return false;
+        return SCOPE_HIDDEN;
     if (*path == '<')
-        return settings->profile_all || !is_made_up(path, function);
-    if (settings->profile_all || strcmp(path, settings->program) == 0)
-        return true;
+        return settings->profile_all || !is_made_up(path, function) ? SCOPE_SHOWN : SCOPE_HIDDEN;
+    if (settings->profile_all || strcmp(path, settings->program) == 0 || is_cell(path))
+        return SCOPE_SHOWN;
     bool has_root = settings->program_path && *settings->program_path;
-    bool below_program = has_root && is_below(path, settings->program_path);
-    if (is_library(settings, path, below_program))
-        return settings->system_libraries;
-    return below_program || !has_root;
+    const char *root = has_root ? root_find(settings, path) : NULL;
+    if (is_library(settings, path, root))
+        return settings->system_libraries ? SCOPE_SHOWN : SCOPE_HIDDEN;
+    return root || !has_root ? SCOPE_SHOWN : SCOPE_ELSEWHERE;
+}
+
+/* As multiprocessing starts its helpers (3.8 to 3.15: popen_spawn_posix.py, forkserver.py and
+ * resource_tracker.py). */
+const char *scope_string_of(const char *const *argv)
+{
+    static const char *const starts[] = {
+        "from multiprocessing.spawn import spawn_main",
+        "from multiprocessing.forkserver import main",
+        "import sys; from multiprocessing.forkserver import main", /* 3.13, with sys.argv */
+        "from multiprocessing.resource_tracker import main",
+    };
+    size_t at = 0;
+    while (argv && argv[at] && strcmp(argv[at], "-c") != 0)
+        at++;
+    if (!argv || !argv[at] || !argv[at + 1])
+        return NULL;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (starts_with(argv[at + 1], starts[i]))
+            return MULTIPROCESSING;
+    return NULL;
+}
+
+/* Lines of .pth files, which run before the program does, and code that the standard library makes.
+ */
+const char *scope_string_below(const char *path, const char *function)
+{
+    static const struct {
+        const char *file, *function, *name;
+    } callers[] = {
+        { "<frozen site>", "addpackage", SITE },
+        { "/site.py", "addpackage", SITE },
+        { "/dataclasses.py", "_create_fn", GENERATED },
+        { "/dataclasses.py", "_FuncBuilder.add_fns_to_class", GENERATED }, /* 3.13 */
+        { "/collections/__init__.py", "namedtuple", GENERATED },
+    };
+    for (size_t i = 0; function && i < sizeof callers / sizeof *callers; i++)
+        if (ends_with(path, callers[i].file) && strcmp(function, callers[i].function) == 0)
+            return callers[i].name;
+    return NULL;
 }
 
 static const struct {

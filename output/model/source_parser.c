@@ -1,11 +1,12 @@
 #include "output/model/source_parser.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 /* Ordinary code takes about 60 bytes for each of its own, a megabyte of brackets 430. */
 enum { EFFORT_PER_BYTE = 500, CHUNK_SIZE = 1024 };
-#define EFFORT_AT_LEAST ((size_t)256 << 20)
+#define EFFORT_AT_LEAST ((size_t)64 << 20)
 
 /* Bytes that tree-sitter took in this thread, ever: its allocator is handed nothing to count in. */
 static _Thread_local size_t effort;
@@ -52,11 +53,18 @@ static const char *input_read(void *payload, uint32_t offset, TSPoint point, uin
     return input->text + offset;
 }
 
+/* For all threads. */
+static void allocator_set(void)
+{
+    ts_set_allocator(counted_malloc, counted_calloc, counted_realloc, free);
+}
+
 TSTree *source_parse(const char *text, size_t size)
 {
+    static pthread_once_t allocator_is_set = PTHREAD_ONCE_INIT;
     struct input input = { text, size, effort + EFFORT_AT_LEAST + EFFORT_PER_BYTE * size };
 
-    ts_set_allocator(counted_malloc, counted_calloc, counted_realloc, free);
+    pthread_once(&allocator_is_set, allocator_set);
     TSParser *parser = ts_parser_new();
     ts_parser_set_language(parser, tree_sitter_python());
     TSTree *tree = ts_parser_parse(

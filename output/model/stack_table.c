@@ -124,6 +124,7 @@ static int stack_move(const struct stack_table *from, uint32_t node, struct stac
     new->python_ns = old->python_ns;
     new->c_ns = old->c_ns;
     new->base_ns = old->base_ns;
+    new->live = old->live;
     *ret_moved = (uint32_t)number;
     return 0;
 }

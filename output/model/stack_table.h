@@ -18,6 +18,7 @@ struct stack_node {
     uint32_t parent, frame; /* the parent's number, and the caller's number for the frame */
     uint64_t hits;
     uint64_t python_ns, c_ns, base_ns;
+    double live; /* of what the hits count, there now; the caller's */
     uint32_t twin,
         twin_generation; /* the caller's: a stack of another table that follows from this one */
     bool is_stack;       /* some stack ends here */

@@ -22,6 +22,20 @@ int tally_add_process(struct tally *tally, uint32_t process)
     return 0;
 }
 
+void tally_move_processes(struct tally *tally, const uint32_t *moved, size_t count)
+{
+    for (size_t i = 0; i < count && i / 64 < tally->process_words; i++) {
+        uint64_t bit = (uint64_t)1 << i % 64;
+        if (!(tally->processes[i / 64] & bit))
+            continue;
+        tally->processes[i / 64] &= ~bit;
+        if (moved[i] == UINT32_MAX)
+            tally->gone_processes++;
+        else
+            tally->processes[moved[i] / 64] |= (uint64_t)1 << moved[i] % 64;
+    }
+}
+
 int tally_add(struct tally *tally, const struct charge *charge)
 {
     double seconds = (double)charge_base_ns(charge) / 1e9;
@@ -97,6 +111,11 @@ int tally_add_moment(struct tally *tally, double seconds)
     return 0;
 }
 
+uint64_t tally_moments_dropped(const struct tally *tally)
+{
+    return tally->moment_count > MOMENTS_MAX ? tally->moment_count - MOMENTS_MAX : 0;
+}
+
 void tally_done(struct tally *tally)
 {
     free(tally->processes);
@@ -170,7 +189,7 @@ static int finish_moments(const struct tally *tally, double start, struct arena 
 
 static int64_t count_processes(const struct tally *tally)
 {
-    int64_t count = 0;
+    int64_t count = (int64_t)tally->gone_processes;
     for (size_t i = 0; i < tally->process_words; i++)
         count += __builtin_popcountll(tally->processes[i]);
     return count;

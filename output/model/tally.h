@@ -26,6 +26,7 @@ struct tally {
     double utilization;  /* sum of time times the share of the cores that was busy */
     uint64_t *processes; /* a bit for each */
     size_t process_words;
+    uint64_t gone_processes; /* that have no number any more */
     struct native_tally *natives;
     size_t native_count;
     double *moments; /* seconds since profiling began; a fair sample of all that came */
@@ -52,7 +53,10 @@ static inline uint64_t charge_base_ns(const struct charge *charge)
 int tally_add(struct tally *tally, const struct charge *charge);
 int tally_add_native(struct tally *tally, const char *symbol, const char *module, uint64_t ns);
 int tally_add_process(struct tally *tally, uint32_t process); /* which tally_add does, too */
+/* Processes got new numbers, `moved[old]`, never higher ones, or are gone: UINT32_MAX. */
+void tally_move_processes(struct tally *tally, const uint32_t *moved, size_t count);
 int tally_add_moment(struct tally *tally, double seconds);
+uint64_t tally_moments_dropped(const struct tally *tally);
 void tally_done(struct tally *tally);
 
 static inline uint64_t tally_base_ns(const struct tally *tally)

@@ -29,6 +29,7 @@ static void spans_double(struct timeline *timeline)
 int timeline_add(struct timeline *timeline, uint64_t time_ns, double bytes)
 {
     struct timeline_point point = { time_ns, bytes };
+    timeline->added++;
     if (timeline->count && timeline->points[timeline->count - 1].time_ns > time_ns)
         point.time_ns = timeline->points[timeline->count - 1].time_ns;
     struct timeline_point *last = timeline->count ? &timeline->points[timeline->count - 1] : NULL;
@@ -58,6 +59,11 @@ int timeline_write(const struct timeline *timeline, struct arena *arena, struct 
                                     timeline->points[i].bytes / 1048576 };
     *ret = (struct point_list){ points, timeline->count };
     return 0;
+}
+
+uint64_t timeline_left_out(const struct timeline *timeline)
+{
+    return timeline->added - timeline->count;
 }
 
 void timeline_done(struct timeline *timeline)

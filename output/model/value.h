@@ -17,6 +17,14 @@ struct wait_times {
     double seconds[WAIT_KINDS];
 };
 
+static inline double wait_times_sum(const struct wait_times *waits)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < WAIT_KINDS; i++)
+        seconds += waits->seconds[i];
+    return seconds;
+}
+
 struct point {
     double time_ns, megabytes;
 };

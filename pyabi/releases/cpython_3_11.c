@@ -135,4 +135,6 @@ const struct py_layout cpython_3_11 = {
     .type_has_managed_dict = 1 << 4,
     .call_opcodes = {{22, 24}, {64, 67}, {72, 73}, {76, 81}, {113, 113}, {121, 121}, {127, 127},
                      {141, 143}, {166, 166}, {171, 171}},
+    /* INLINE_CACHE_ENTRIES_CALL, …_BINARY_SUBSCR, Include/internal/pycore_code.h */
+    .push_opcodes = {{22, 4}, {23, 4}, {24, 4}, {171, 4}},
 };

@@ -137,4 +137,6 @@ const struct py_layout cpython_3_12 = {
     .type_has_managed_dict = 1 << 4,
     .call_opcodes = {{23, 24}, {28, 29}, {34, 34}, {38, 48}, {56, 56}, {142, 142}, {171, 171},
                      {241, 241}, {244, 244}},
+    /* INLINE_CACHE_ENTRIES_CALL, …_BINARY_SUBSCR, …_LOAD_ATTR, Include/internal/pycore_code.h */
+    .push_opcodes = {{23, 3}, {24, 3}, {28, 3}, {171, 3}},
 };

@@ -23,6 +23,7 @@ const struct debug_offset debug_offsets_3_14[] = {
     TOLD_DIFFERENCE(gil.last_holder, 152, 128),
     TOLD_DIFFERENCE(gil.locked, 144, 128),
     TOLD(gil.enabled, 136),
+    TOLD(interp.remote_debug, 728),
     TOLD(thread.size, 176),
     TOLD(thread.prev, 184),
     TOLD(thread.next, 192),
@@ -31,6 +32,9 @@ const struct debug_offset debug_offsets_3_14[] = {
     TOLD(thread.ident, 216),
     TOLD(thread.native_id, 224),
     TOLD(thread.datastack_chunk, 232),
+    TOLD(debugger.eval_breaker, 712),
+    TOLD_SUM(debugger.pending_call, 720, 736),
+    TOLD_SUM(debugger.script_path, 720, 744),
     TOLD(frame.size, 248),
     TOLD(frame.previous, 256),
     TOLD(frame.code, 264),
@@ -80,6 +84,7 @@ const struct py_layout cpython_3_14 = {
         .interpreters_head = AT(808),
         .interpreters_main = AT(816),
         .finalizing = AT(784),
+        .audit_hooks = AT(10640),
     },
     .interp = {
         .next = AT(7272),
@@ -90,6 +95,7 @@ const struct py_layout cpython_3_14 = {
         .gc_collecting = AT(7600),
         .gil = AT(16),
         .code_generation = FROM_TARGET,
+        .remote_debug = FROM_TARGET,
     },
     .gil = {
         .last_holder = AT(8),
@@ -107,6 +113,13 @@ const struct py_layout cpython_3_14 = {
         .datastack_top = AT(240),
         .holds_gil = AT(36),
         .attach_state = AT(44),
+    },
+    .debugger = {
+        .tracer = AT(88),
+        .profiler = AT(80),
+        .eval_breaker = AT(24),
+        .pending_call = AT(304),
+        .script_path = AT(308),
     },
     .chunk = {
         .previous = AT(0),
@@ -205,6 +218,8 @@ const struct py_layout cpython_3_14 = {
     .managed_dict_words = 3,
     .type_has_inline_values = 1 << 2,
     .type_has_managed_dict = 1 << 4,
+    .script_breaker = 1 << 5, /* _PY_EVAL_PLEASE_STOP_BIT */
+    .yield_breaker = 1 << 0,  /* _PY_GIL_DROP_REQUEST_BIT */
     .debug_offsets_size = 760,
     .debug_offsets = debug_offsets_3_14,
     .call_opcodes = {{4, 4}, {52, 52}, {55, 55}, {143, 165}, {250, 252}},

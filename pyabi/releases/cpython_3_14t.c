@@ -17,6 +17,7 @@ const struct py_layout cpython_3_14t = {
         .interpreters_head = AT(808),
         .interpreters_main = AT(816),
         .finalizing = AT(784),
+        .audit_hooks = AT(10640),
     },
     .interp = {
         .next = AT(7272),
@@ -28,6 +29,7 @@ const struct py_layout cpython_3_14t = {
         .gil = AT(16),
         .code_generation = AT(8024),
         .tlbc_generation = FROM_TARGET,
+        .remote_debug = FROM_TARGET,
     },
     .gil = {
         .last_holder = AT(16),
@@ -46,6 +48,13 @@ const struct py_layout cpython_3_14t = {
         .datastack_top = AT(240),
         .holds_gil = AT(36),
         .attach_state = AT(44),
+    },
+    .debugger = {
+        .tracer = AT(88),
+        .profiler = AT(80),
+        .eval_breaker = AT(24),
+        .pending_call = AT(304),
+        .script_path = AT(308),
     },
     .chunk = {
         .previous = AT(0),
@@ -150,6 +159,8 @@ const struct py_layout cpython_3_14t = {
     .managed_dict_words = 1,
     .type_has_inline_values = 1 << 2,
     .type_has_managed_dict = 1 << 4,
+    .script_breaker = 1 << 5, /* _PY_EVAL_PLEASE_STOP_BIT */
+    .yield_breaker = 1 << 0,  /* _PY_GIL_DROP_REQUEST_BIT */
     .debug_offsets_size = 760,
     .debug_offsets = debug_offsets_3_14,
     .call_opcodes = {{4, 4}, {52, 52}, {55, 55}, {143, 165}, {250, 252}},

@@ -24,6 +24,7 @@ const struct debug_offset debug_offsets_3_15[] = {
     TOLD_DIFFERENCE(gil.last_holder, 152, 128),
     TOLD_DIFFERENCE(gil.locked, 144, 128),
     TOLD(gil.enabled, 136),
+    TOLD(interp.remote_debug, 856),
     TOLD(thread.size, 176),
     TOLD(thread.prev, 184),
     TOLD(thread.next, 192),
@@ -35,6 +36,9 @@ const struct debug_offset debug_offsets_3_15[] = {
     TOLD(thread.base_frame, 216),
     TOLD(thread.holds_gil, 272),
     TOLD(thread.gil_requested, 280),
+    TOLD(debugger.eval_breaker, 840),
+    TOLD_SUM(debugger.pending_call, 848, 864),
+    TOLD_SUM(debugger.script_path, 848, 872),
     TOLD(frame.size, 312),
     TOLD(frame.previous, 320),
     TOLD(frame.code, 328),
@@ -90,6 +94,7 @@ const struct py_layout cpython_3_15 = {
         .interpreters_head = AT(936),
         .interpreters_main = AT(944),
         .finalizing = AT(912),
+        .audit_hooks = AT(10760),
     },
     .interp = {
         .next = AT(7264),
@@ -101,6 +106,7 @@ const struct py_layout cpython_3_15 = {
         .gc_frame = AT(7520),
         .gil = AT(16),
         .code_generation = AT(7944),
+        .remote_debug = FROM_TARGET,
     },
     .gil = {
         .last_holder = AT(8),
@@ -120,6 +126,13 @@ const struct py_layout cpython_3_15 = {
         .holds_gil = AT(36),
         .gil_requested = AT(40),
         .attach_state = AT(48),
+    },
+    .debugger = {
+        .tracer = AT(112),
+        .profiler = AT(104),
+        .eval_breaker = AT(24),
+        .pending_call = AT(344),
+        .script_path = AT(348),
     },
     .chunk = {
         .previous = AT(0),
@@ -218,6 +231,8 @@ const struct py_layout cpython_3_15 = {
     .managed_dict_words = 3,
     .type_has_inline_values = 1 << 2,
     .type_has_managed_dict = 1 << 4,
+    .script_breaker = 1 << 5, /* _PY_EVAL_PLEASE_STOP_BIT */
+    .yield_breaker = 1 << 0,  /* _PY_GIL_DROP_REQUEST_BIT */
     .debug_offsets_size = 888,
     .debug_offsets = debug_offsets_3_15,
     .call_opcodes = {{4, 4}, {50, 50}, {53, 53}, {144, 168}, {249, 251}},

@@ -17,6 +17,7 @@ const struct py_layout cpython_3_15t = {
         .interpreters_head = AT(936),
         .interpreters_main = AT(944),
         .finalizing = AT(912),
+        .audit_hooks = AT(10760),
     },
     .interp = {
         .next = AT(7264),
@@ -29,6 +30,7 @@ const struct py_layout cpython_3_15t = {
         .gil = AT(16),
         .code_generation = AT(7952),
         .tlbc_generation = FROM_TARGET,
+        .remote_debug = FROM_TARGET,
     },
     .gil = {
         .last_holder = AT(16),
@@ -49,6 +51,13 @@ const struct py_layout cpython_3_15t = {
         .holds_gil = AT(36),
         .gil_requested = AT(40),
         .attach_state = AT(48),
+    },
+    .debugger = {
+        .tracer = AT(112),
+        .profiler = AT(104),
+        .eval_breaker = AT(24),
+        .pending_call = AT(344),
+        .script_path = AT(348),
     },
     .chunk = {
         .previous = AT(0),
@@ -153,6 +162,8 @@ const struct py_layout cpython_3_15t = {
     .managed_dict_words = 1,
     .type_has_inline_values = 1 << 2,
     .type_has_managed_dict = 1 << 4,
+    .script_breaker = 1 << 5, /* _PY_EVAL_PLEASE_STOP_BIT */
+    .yield_breaker = 1 << 0,  /* _PY_GIL_DROP_REQUEST_BIT */
     .debug_offsets_size = 888,
     .debug_offsets = debug_offsets_3_15,
     .call_opcodes = {{4, 4}, {50, 50}, {53, 53}, {144, 168}, {249, 251}},

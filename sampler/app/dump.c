@@ -5,6 +5,8 @@
 #include "output/json/dump_json.h"
 #include "sampler/app/session.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/target/descriptors.h"
+#include "sampler/target/signals.h"
 
 #include <string.h>
 
@@ -47,7 +49,9 @@ static int session_dump(struct session *session, const struct options *options, 
     AUTO_FREE struct thread_event *threads = calloc((size_t)count + 1, sizeof *threads);
     if (!threads)
         return failure_set(why, -ENOMEM, "out of memory");
+    signals_defer_suspension(true);
     count = threads_read(session, threads, count);
+    signals_defer_suspension(false);
     if (count == -EPERM)
         return process_explain_denied(session->process, "pause a thread of", why);
     const struct dump_event dump = {
@@ -72,6 +76,7 @@ int dump_run(const struct options *options, struct failure *why)
         .find_methods = options->find,
     };
     struct session session;
+    descriptors_raise();
     int error = session_open(options->pids.items[0], &reading, &session, why);
     if (error)
         return error;

@@ -1,6 +1,10 @@
 #include "sampler/app/member.h"
 
+#include "sampler/app/rank.h"
+#include "sampler/base/clock_read.h"
+#include "sampler/target/access.h"
 #include "sampler/target/cpu_clock.h"
+#include "sampler/target/footprint.h"
 #include "symbols/find_python.h"
 
 #include <string.h>
@@ -10,7 +14,14 @@ enum {
     TRY_FIRST_NS = 500000,      /* a process that is no Python yet is asked again after this, … */
     TRY_LONGEST_NS = 500000000, /* … and then after half as long again each time, up to this */
     SCAN_FROM_NS = 100000000,
+    FOOTPRINT_EVERY_NS = 1000000000, /* if it has changed; as soon as it grew by one part in … */
+    FOOTPRINT_GROWTH = 16,
+    FOOTPRINT_REST = 200, /* times as long as it took to look */
+    REFUSED_PART = 20,    /* one look in so many is told of */
 };
+
+/* What others have of the same pages may change while it has as many as before. */
+static const uint64_t FOOTPRINT_SAME_NS = 10000000000;
 
 static void link_read(pid_t pid, const char *name, char *into, size_t size)
 {
@@ -20,6 +31,11 @@ static void link_read(pid_t pid, const char *name, char *into, size_t size)
     into[length > 0 ? length : 0] = '\0';
 }
 
+void member_read_cwd(pid_t pid, char *into, size_t size)
+{
+    link_read(pid, "cwd", into, size);
+}
+
 /* One that has ended has no words any more. */
 static void member_describe(struct member *member)
 {
@@ -27,16 +43,18 @@ static void member_describe(struct member *member)
     link_read(member->pid, "exe", executable, sizeof executable);
     if (!*executable)
         return;
-    process_read_arguments(member->pid, member->arguments, sizeof member->arguments, member->argv,
-                           ARGUMENTS_MAX);
+    member->has_more_arguments = !process_read_arguments(
+        member->pid, member->arguments, sizeof member->arguments, member->argv, ARGUMENTS_MAX);
     snprintf(member->executable, sizeof member->executable, "%s", executable);
-    link_read(member->pid, "cwd", member->cwd, sizeof member->cwd);
+    member_read_cwd(member->pid, member->cwd, sizeof member->cwd);
+    member->rank = rank_read(member->pid);
 }
 
 void member_begin(struct member *member, uint64_t now_ns)
 {
     member->told = member->was_python = false;
     member->refusal = 0;
+    member->looks = member->refused_looks = 0;
     member->next_try_ns = now_ns;
     member->try_ns = 0;
     member_describe(member);
@@ -53,6 +71,56 @@ uint64_t member_untold_ns(const struct member *member)
 {
     return member->cpu_ns - member->base_ns - member->told_ns;
 }
+
+/* ---- its memory ---- */
+
+static void footprint_look(struct member *member)
+{
+    struct footprint found;
+    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    int error = footprint_read(target_process(member->target), &found);
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    member->footprint_cost_ns = now_ns - start_ns;
+    member->footprint_ns = now_ns;
+    if (error)
+        return;
+    member->footprint_rss_bytes = found.rss_bytes;
+    if (found.pss_bytes > member->footprint.pss_bytes)
+        member->footprint = found;
+}
+
+void member_learn_memory(struct member *member, uint64_t rss_bytes)
+{
+    uint64_t since_ns = clock_ns(CLOCK_MONOTONIC) - member->footprint_ns;
+    uint64_t last_bytes = member->footprint_rss_bytes;
+    member->rss_bytes = rss_bytes;
+    if (rss_bytes > member->peak_rss_bytes)
+        member->peak_rss_bytes = rss_bytes;
+    uint64_t gap_ns = rss_bytes == last_bytes ? FOOTPRINT_SAME_NS : FOOTPRINT_EVERY_NS;
+    bool grew = rss_bytes > last_bytes + last_bytes / FOOTPRINT_GROWTH;
+    if (since_ns > FOOTPRINT_REST * member->footprint_cost_ns && (grew || since_ns > gap_ns))
+        footprint_look(member);
+}
+
+/* ---- its tracer ---- */
+
+/* Afterwards nobody can tell who it was; asked for again now and then, as it may be another's turn.
+ */
+void member_learn_refusals(struct member *member)
+{
+    struct access_facts facts;
+    struct stack_counts counts = stack_reader_counts(target_reader(member->target));
+    bool is_news = counts.refused > member->refused_looks;
+    member->looks = counts.clean + counts.retried + counts.dropped;
+    member->refused_looks = counts.refused;
+    if (!is_news || (counts.refused & (counts.refused - 1)))
+        return;
+    access_read_facts(target_process(member->target), true, &facts);
+    member->tracer = facts.tracer;
+    memcpy(member->tracer_name, facts.tracer_name, sizeof member->tracer_name);
+}
+
+/* ---- opening ---- */
 
 /* What looks through the memory can wait: most that are young are no Python, or have a symbol. */
 static int target_find(struct member *member, const struct stack_options *options,
@@ -109,10 +177,29 @@ bool member_waits_for_open(const struct member *member)
     return !member->target && !member->ended && !member_is_refused(member);
 }
 
-const char *member_note(const struct member *member)
+/* Few are no loss: a debugger that came and went, another profiler's look. */
+static bool looks_were_refused(const struct member *member)
 {
+    return member->refused_looks * REFUSED_PART > member->looks;
+}
+
+static const char *refusals_note(struct member *member)
+{
+    static const char *const loss = "its running threads could not be looked at";
+    if (member->tracer)
+        snprintf(member->note, sizeof member->note, "traced by %d (%s): %s", member->tracer,
+                 member->tracer_name, loss);
+    else
+        snprintf(member->note, sizeof member->note, "the kernel allows no pauses: %s", loss);
+    return member->note;
+}
+
+const char *member_note(struct member *member)
+{
+    if (looks_were_refused(member))
+        return refusals_note(member);
     if (member->was_python)
-        return NULL;
+        return member->has_more_arguments ? "only the beginning of its command line is kept" : NULL;
     if (member_is_refused(member))
         return "could not be looked into";
     if (member->refusal == -ENOENT)

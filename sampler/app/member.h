@@ -16,28 +16,45 @@ struct member {
     pid_t pid, ppid;
     struct target *target; /* NULL: not (yet) a Python */
     bool was_python, born, ended, told;
-    bool begins;     /* opened, and not looked at yet */
-    bool had_stacks; /* under whatever program */
-    int refusal;     /* why it was not opened at the last try */
+    bool finishes;                 /* ended, and now the profile is told all of it */
+    bool begins;                   /* opened, and not looked at yet */
+    bool had_stacks;               /* under whatever program */
+    int refusal;                   /* why it was not opened at the last try */
+    uint64_t looks, refused_looks; /* of the target, and those that wanted a pause and got none … */
+    pid_t tracer;                  /* … because of this one, if anybody knows; else 0 */
+    char tracer_name[16];
     uint64_t joined_ns, ended_ns, next_try_ns, try_ns;
-    int exit_status;
+    int exit_status, rank;
     uint64_t main_ident; /* of its main thread, as last seen; 0: not yet */
     uint64_t cpu_ns;     /* the kernel's account, as last learnt */
     uint64_t base_ns;    /* of that: before it was ours to tell */
     uint64_t told_ns;    /* of that: went into the profile */
     uint64_t excess_ns;  /* what was told beyond the account at its end */
     uint64_t rss_bytes, peak_rss_bytes;
+    struct footprint footprint;               /* the largest */
+    uint64_t footprint_rss_bytes;             /* when it was last looked at */
+    uint64_t footprint_ns, footprint_cost_ns; /* when that was, and how long it took */
     char arguments[ARGUMENTS_SIZE];
     const char *argv[ARGUMENTS_MAX + 1];
-    char executable[512], cwd[512], python[24];
+    bool has_more_arguments; /* than are kept */
+    char executable[512], cwd[512], python[24], note[96];
 };
 
 /* Another program is in it: to be opened. */
 void member_begin(struct member *member, uint64_t now_ns);
 
+/* "" where that cannot be told. */
+void member_read_cwd(pid_t pid, char *into, size_t size);
+
 /* The account as somebody knows it. */
 void member_learn_cpu(struct member *member, uint64_t cpu_ns);
 uint64_t member_untold_ns(const struct member *member);
+
+/* Its resident memory was looked at; once in a while, more than that is. */
+void member_learn_memory(struct member *member, uint64_t rss_bytes);
+
+/* It was looked at: could its threads be paused? */
+void member_learn_refusals(struct member *member);
 
 /* Looks for a Python in it. 0: `target` is there. Else when to try again is set, and `why`. */
 int member_open(struct member *member, const struct stack_options *options, struct sources *sources,
@@ -47,5 +64,5 @@ int member_open(struct member *member, const struct stack_options *options, stru
 bool member_is_refused(const struct member *member);
 bool member_waits_for_open(const struct member *member);
 
-/* Why nothing is to be seen of it; NULL: something may be. */
-const char *member_note(const struct member *member);
+/* Why nothing, or not all, is to be seen of it; NULL: all may be. */
+const char *member_note(struct member *member);

@@ -12,6 +12,7 @@ struct members {
     struct stack_options options;
     struct sources *sources;
     uint64_t start_ns, samples;
+    bool is_muted;
     struct member **list;
     size_t count, capacity, python, without_shim;
     struct stack_counts ended_counts;
@@ -22,6 +23,7 @@ static void counts_add(struct stack_counts *sum, const struct stack_counts *coun
     sum->clean += counts->clean;
     sum->retried += counts->retried;
     sum->dropped += counts->dropped;
+    sum->refused += counts->refused;
     sum->cut += counts->cut;
     sum->pauses += counts->pauses;
     sum->paused_ns += counts->paused_ns;
@@ -105,6 +107,7 @@ int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint
         .born = born,
         .joined_ns = now_ns,
         .exit_status = -1,
+        .rank = -1,
         .cpu_ns = cpu_ns,
         .base_ns = born ? 0 : cpu_ns,
     };
@@ -126,6 +129,11 @@ void members_end(struct members *members, pid_t pid, int exit_status, uint64_t c
     member->exit_status = exit_status;
 }
 
+void members_mute(struct members *members, bool muted)
+{
+    members->is_muted = muted;
+}
+
 /* ---- opening ---- */
 
 size_t members_open_due(struct members *members, uint64_t now_ns, struct failure *why)
@@ -141,7 +149,7 @@ size_t members_open_due(struct members *members, uint64_t now_ns, struct failure
             continue;
         }
         members->python++;
-        members->without_shim += !shim_is_loaded(member->pid);
+        members->without_shim += !shim_has_ring(member->pid);
     }
     return members->python;
 }
@@ -157,13 +165,13 @@ uint64_t members_deadline_ns(const struct members *members)
 
 /* ---- what the profile is told ---- */
 
-static int member_tell(struct members *members, const struct member *member, bool ended,
+static int member_tell(struct members *members, struct member *member, bool ended,
                        struct profile *profile)
 {
     const struct process_event event = {
         .pid = member->pid,
         .ppid = member->ppid,
-        .rank = -1,
+        .rank = member->rank,
         .argv = member->argv,
         .executable = member->executable,
         .python = member->was_python ? member->python : NULL,
@@ -172,6 +180,7 @@ static int member_tell(struct members *members, const struct member *member, boo
         .end_s = ended ? 1e-9 * (double)(member->ended_ns - members->start_ns) : 0,
         .cpu_s = 1e-9 * (double)(member->cpu_ns - member->base_ns),
         .peak_rss_bytes = member->peak_rss_bytes,
+        .footprint = member->footprint,
         .exit_status = ended ? member->exit_status : -1,
         .note = member_note(member),
     };
@@ -185,6 +194,23 @@ static int member_tell_begin(struct members *members, struct member *member,
     int error = member->told ? 0 : member_tell(members, member, false, profile);
     member->told = !error;
     return error;
+}
+
+/* One that nobody has told us of yet may have written down what it does already. */
+static int stranger_tell(pid_t pid, struct profile *profile)
+{
+    char cwd[512];
+    member_read_cwd(pid, cwd, sizeof cwd);
+    const struct process_event event = { .pid = pid, .rank = -1, .cwd = cwd, .exit_status = -1 };
+    return *cwd ? profile_add_process(profile, &event) : 0;
+}
+
+int members_introduce(struct members *members, pid_t pid, struct profile *profile)
+{
+    if (profile_knows(profile, pid))
+        return 0;
+    struct member *member = member_find(members, pid);
+    return member ? member_tell_begin(members, member, profile) : stranger_tell(pid, profile);
 }
 
 /* ---- ticks ---- */
@@ -215,12 +241,10 @@ static int tick_add(struct members *members, struct member *member, struct tick_
     if (error)
         return error;
     tick->time_ns -= members->start_ns;
-    member->told_ns += event_cpu_ns(tick);
+    *(members->is_muted ? &member->base_ns : &member->told_ns) += event_cpu_ns(tick);
     member_learn_cpu(member, member->cpu_ns);
     if (tick->rss_bytes)
-        member->rss_bytes = tick->rss_bytes;
-    if (tick->rss_bytes > member->peak_rss_bytes)
-        member->peak_rss_bytes = tick->rss_bytes;
+        member_learn_memory(member, tick->rss_bytes);
     for (size_t i = 0; i < tick->sample_count; i++) {
         members->samples += tick->samples[i].samples;
         if (tick->samples[i].is_main)
@@ -294,10 +318,11 @@ static int member_tick(struct members *members, struct member *member, uint64_t 
     const struct idle_judge judge = { &judging, stack_takes_idle };
     struct tick_event tick;
     int error = target_tick(member->target, now_ns, &judge, &tick);
+    member_learn_refusals(member);
     if (!error && member->begins)
         error = untold_tell(members, member, now_ns, profile);
     if (!error) {
-        member->begins = false;
+        member->begins = member->begins && !tick.sample_count;
         member->had_stacks = member->had_stacks || tick.sample_count;
         return tick_add(members, member, &tick, profile);
     }
@@ -324,7 +349,7 @@ static void siblings_settle(struct members *members, const struct member *member
     uint64_t excess_ns = member->excess_ns;
     for (size_t i = 0; i < members->count && excess_ns; i++) {
         struct member *other = members->list[i];
-        if (!other->ended || other == member || other->ppid != member->ppid)
+        if (!other->finishes || other == member || other->ppid != member->ppid)
             continue;
         uint64_t untold_ns = member_untold_ns(other);
         uint64_t part_ns = untold_ns < excess_ns ? untold_ns : excess_ns;
@@ -333,18 +358,38 @@ static void siblings_settle(struct members *members, const struct member *member
     }
 }
 
-static int ended_finish(struct members *members, struct profile *profile)
+/* Its parent has waited for a sibling of which nobody has told us yet: what the account says may be
+ * that one's, and is settled when both are here. */
+static bool sibling_is_awaited(const struct members *members, const struct member *member)
+{
+    uint64_t ignored;
+    if (!member_untold_ns(member) && !member->excess_ns)
+        return false;
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *other = members->list[i];
+        if (!other->ended && other->ppid == member->ppid &&
+            cpu_clock_read(other->pid, &ignored) < 0)
+            return true;
+    }
+    return false;
+}
+
+static int ended_finish(struct members *members, bool last, struct profile *profile)
 {
     size_t kept = 0;
     int error = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *member = members->list[i];
+        member->finishes = member->ended && (last || !sibling_is_awaited(members, member));
+    }
     for (size_t i = 0; i < members->count; i++)
-        if (members->list[i]->ended)
+        if (members->list[i]->finishes)
             siblings_settle(members, members->list[i]);
     for (size_t i = 0; i < members->count; i++) {
         struct member *member = members->list[i];
-        if (member->ended && !error)
+        if (member->finishes && !error)
             error = member_finish(members, member, profile);
-        if (member->ended && !error)
+        if (member->finishes && !error)
             free(member);
         else
             members->list[kept++] = member;
@@ -353,11 +398,16 @@ static int ended_finish(struct members *members, struct profile *profile)
     return error;
 }
 
+int members_finish(struct members *members, struct profile *profile)
+{
+    return ended_finish(members, false, profile);
+}
+
 int members_tick(struct members *members, uint64_t now_ns, struct profile *profile)
 {
-    int error = ended_finish(members, profile);
+    int error = ended_finish(members, false, profile);
     for (size_t i = 0; i < members->count && !error; i++)
-        if (members->list[i]->target)
+        if (members->list[i]->target && !members->list[i]->ended)
             error = member_tick(members, members->list[i], now_ns, profile);
     return error;
 }
@@ -381,9 +431,11 @@ static int living_tell(struct members *members, struct member *member, uint64_t 
 
 int members_tell(struct members *members, uint64_t now_ns, bool last, struct profile *profile)
 {
-    int error = ended_finish(members, profile);
+    int error = ended_finish(members, last, profile);
     for (size_t i = 0; i < members->count && !error; i++)
-        error = living_tell(members, members->list[i], now_ns, last, profile);
+        error = members->list[i]->ended
+                    ? 0
+                    : living_tell(members, members->list[i], now_ns, last, profile);
     return error;
 }
 

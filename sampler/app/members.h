@@ -37,8 +37,18 @@ size_t members_open_due(struct members *members, uint64_t now_ns, struct failure
 /* When that has something to do; UINT64_MAX: nothing. */
 uint64_t members_deadline_ns(const struct members *members);
 
+/* Lets go of those that have ended, which each look does, too. 0 or -ENOMEM. */
+int members_finish(struct members *members, struct profile *profile);
+
 /* Looks at every member and adds what it saw to the profile. 0 or -ENOMEM. */
 int members_tick(struct members *members, uint64_t now_ns, struct profile *profile);
+
+/* While they are muted, as the profile is, what they use is not ours to tell. */
+void members_mute(struct members *members, bool muted);
+
+/* Somebody else is about to tell of that process: the profile hears first who it is, as far as that
+ * is known. 0 or -ENOMEM. */
+int members_introduce(struct members *members, pid_t pid, struct profile *profile);
 
 /* What is still untold, and every member as it stands, goes into the profile; at the `last` time
  * also what the living used since they were looked at. 0 or -ENOMEM. */

@@ -1,26 +1,18 @@
-/* The command line: parsed by one table, which also writes the help. */
+/* What the words of a command line, and the configuration that they name, come to. */
 #pragma once
 
+#include "sampler/base/arena.h"
 #include "sampler/base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
-/* ATTACH and LAUNCH have no word of their own: --pid or a command tell. */
 enum verb {
     VERB_NONE,
-    VERB_ATTACH,
-    VERB_LAUNCH,
-    VERB_RUN,
-    VERB_VIEW,
-    VERB_DUMP,
-    VERB_ON,
-    VERB_OFF,
-    VERB_FLUSH,
-    VERB_STOP,
-    VERB_STATUS,
+#define VERB(name, ...) VERB_##name,
+#include "sampler/app/verbs.def"
+#undef VERB
     VERB_COUNT
 };
 
@@ -30,6 +22,15 @@ static inline bool verb_steers(enum verb verb)
     return verb >= VERB_ON && verb <= VERB_STATUS;
 }
 
+/* Those that run a profiling. */
+static inline bool verb_profiles(enum verb verb)
+{
+    return verb == VERB_ATTACH || verb == VERB_LAUNCH || verb == VERB_RUN;
+}
+
+/* Where neither yes nor no was said, what else was said decides. */
+enum wish { WISH_NONE, WISH_NO, WISH_YES };
+
 enum { PIDS_MAX = 64 };
 
 struct pid_list {
@@ -37,32 +38,35 @@ struct pid_list {
     size_t count;
 };
 
-typedef bool option_FLAG;
-typedef bool option_SWITCH;
-typedef double option_NUMBER;
-typedef int64_t option_COUNT;
-typedef int64_t option_BYTES;
-typedef const char *option_TEXT;
-typedef struct pid_list option_PIDS;
-typedef unsigned option_METHOD; /* bit per enum python_found_by; 0: any */
-
 struct options {
     enum verb verb;
-    char *const
-        *words; /* the command of a launch, the program of run, the file of view; ends with NULL */
+    /* The command of a launch, the program of run with its arguments, the files of view, diff and
+     * so on; ends with NULL. NULL: none. */
+    char *const *words;
     struct pid_list pids;
-    const char *output, *format, *profile_only, *profile_exclude, *program_path, *python;
-    const char *record, *replay;
-    double duration_s, rate_hz, interval_s, max_overhead, cpu_percent_threshold, profile_interval_s;
-    bool nonblocking, native, native_stacks, stacks, subprocesses, profile_all, system_libraries;
-    int64_t allocation_window, malloc_threshold;
-    bool cpu_only, memory, gpu, leak_detector;
-    bool virtual_time, on, off, quiet, cli, reduced, json, help, help_advanced, version;
-    unsigned find;
+    const char *output, *format, *profile_only, *profile_exclude, *program_path, *python, *config;
+    const char *record, *replay, *fail_if, *sort, *file, *function;
+    const char *set_aside; /* options of a configuration that have no effect here, or NULL */
+    double duration_s, rate_hz, max_overhead, cpu_percent_threshold, profile_interval_s;
+    bool nonblocking, native, native_stacks, stacks, async, subprocesses, profile_all,
+        system_libraries;
+    int64_t allocation_window, malloc_threshold, top, view_top;
+    bool cpu_only, leak_detector, disable_jit;
+    enum wish memory, gpu, on, off;
+    bool asks_profiler; /* --on or --off stands on the command line itself */
+    bool virtual_time, quiet, cli, reduced, html, standalone, json, help, help_advanced, version,
+        print_config;
+    unsigned find;      /* bit per enum python_found_by; 0: any */
+    struct arena arena; /* what the words are not: borrowed from by all of the above */
 };
 
-/* 0, or -EINVAL with one sentence that names the nearest known word. */
+/* 0, or -EINVAL with one sentence that names the nearest known word. Either way `ret` wants
+ * options_done. */
 int options_parse(int argc, char *const *argv, struct options *ret, struct failure *why);
+void options_done(struct options *options);
 
-/* Coloured where `out` wants it. */
-void options_write_help(FILE *out, bool advanced);
+/* Whether a run begins without sampling. */
+static inline bool options_rest(const struct options *options)
+{
+    return options->off == WISH_YES || options->on == WISH_NO;
+}

@@ -1,16 +1,19 @@
-#define _GNU_SOURCE /* ppoll */
+#define _GNU_SOURCE /* ppoll, sched_getaffinity */
 #include "sampler/app/profile_run.h"
 
 #include "output/cli/heartbeat.h"
 #include "output/cli/screen_width.h"
+#include "sampler/app/rank.h"
 #include "sampler/app/run_control.h"
 #include "sampler/app/run_memory.h"
 #include "sampler/app/run_output.h"
 #include "sampler/app/run_sampling.h"
 #include "sampler/app/run_targets.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/target/descriptors.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,14 +27,26 @@ enum {
 /* The most of a core that we may use ourselves. */
 static const double OWN_CPU_SHARE = 0.10;
 
-uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+/* Of what pauses may take: how long the next ones will be is a guess. */
+static const double PLANNED_PART = 0.9;
 
 /* ---- setting up ---- */
+
+static double rate_wanted(const struct options *options)
+{
+    double rate = options->rate_hz;
+    return rate > 0 && rate < FASTEST_HZ ? rate : FASTEST_HZ;
+}
+
+/* Those that the target may use: whom we launch may use our own. Of a recorded one nobody knows. */
+static int cores_count(const struct options *options)
+{
+    cpu_set_t cores;
+    bool is_there = options->verb == VERB_ATTACH && !options->replay;
+    pid_t pid = is_there ? options->pids.items[0] : getpid();
+    int error = sched_getaffinity(pid, sizeof cores, &cores);
+    return error ? (int)sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&cores);
+}
 
 static int settings_fill(struct run *run)
 {
@@ -53,28 +68,23 @@ static int settings_fill(struct run *run)
         .profile_all = options->profile_all,
         .system_libraries = options->system_libraries,
         .virtual_time = options->virtual_time,
+        .no_stacks = !options->stacks,
         .only = run->only.text ? run->only.items : NULL,
         .exclude = run->exclude.text ? run->exclude.items : NULL,
         .start_time_absolute = (double)wall.tv_sec + 1e-9 * (double)wall.tv_nsec,
         .start_time_perf = seconds(run->start_ns),
+        .wanted_rate_hz = options->rate_hz > 0 ? rate_wanted(options) : 0,
+        .max_overhead_percent = options->max_overhead,
         .cpu_percent_threshold = options->cpu_percent_threshold,
         .malloc_threshold = options->malloc_threshold,
         .memory = run_memory_wanted(options),
         .leak_detector = options->leak_detector,
         .allocation_window = (uint64_t)options->allocation_window,
-        .cpu_count = (int)sysconf(_SC_NPROCESSORS_ONLN),
+        .cpu_count = cores_count(options),
         .sources = sources_reader(run->sources),
         .tap = run->recording ? recording_tap(run->recording) : NULL,
     };
     return 0;
-}
-
-static double rate_wanted(const struct options *options)
-{
-    double rate = options->rate_hz;
-    if (rate <= 0 && options->interval_s > 0)
-        rate = 1 / options->interval_s;
-    return rate > 0 && rate < FASTEST_HZ ? rate : FASTEST_HZ;
 }
 
 /* ---- going on ---- */
@@ -89,7 +99,8 @@ static int process_end(struct run *run, pid_t pid, int status, uint64_t cpu_ns, 
 static int family_follow(struct run *run, uint64_t now_ns)
 {
     struct family_event event;
-    if (!run->family_calls && now_ns < family_watch_deadline_ns(run->family))
+    bool polls = family_watch_method(run->family) == FAMILY_POLLING;
+    if (!polls && !run->family_calls && now_ns < family_watch_deadline_ns(run->family))
         return 0;
     while (family_watch_next(run->family, now_ns, &event) > 0) {
         int error = 0;
@@ -111,6 +122,8 @@ static void signals_follow(struct run *run)
 {
     struct signal_event event;
     while (run->signals_call && signals_next(&run->signals, &event) > 0) {
+        if (event.kind == SIGNAL_SUSPEND)
+            signals_suspend();
         if (event.kind != SIGNAL_END)
             continue;
         if (run->launch)
@@ -142,6 +155,7 @@ static void heartbeat_show(struct run *run, uint64_t now_ns)
     members_look(run->members, &members);
     profile_look(run->profile, &glance);
     const struct heartbeat heartbeat = {
+        .is_off = run->is_off,
         .elapsed_s = seconds(now_ns - run->start_ns),
         .rate_hz = tick_clock_rate(&run->clock),
         .profiler_cpu_s = seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
@@ -252,10 +266,14 @@ static void run_done(struct run *run)
         launch_close(run->launch);
     profile_free(run->profile);
     members_free(run->members);
+    core_holder_free(run->holder);
     if (run->family)
         family_watch_close(run->family);
     if (run->sources)
         sources_free(run->sources);
+    while (run->more_count)
+        free(run->more_paths[--run->more_count]);
+    run_forget_args(run);
     word_list_done(&run->only);
     word_list_done(&run->exclude);
 }
@@ -266,27 +284,28 @@ static void output_check(struct run *run)
     char path[SAVE_PATH_SIZE];
     struct failure trouble;
     const char *output = run->options->output;
-    if (output && !save_path(output, getpid(), path, sizeof path) && save_check(path, &trouble))
+    if (output && !save_path_of(output, getpid(), run->rank, path, sizeof path) &&
+        save_check(path, &trouble))
         fprintf(stderr, "scalene-attach: %s; it will go to the temporary folder\n", trouble.text);
 }
 
 static int run_open(struct run *run, int *ret_status, struct failure *why)
 {
     const struct options *options = run->options;
-    const struct stack_options reading = {
+    struct stack_options reading = {
         .native = options->native_stacks && !options->nonblocking,
         .nonblocking = options->nonblocking,
     };
-    if (options->verb == VERB_ATTACH && options->memory)
-        return failure_set(why, -ENOTSUP,
-                           "the memory of a process that runs already cannot be profiled yet: "
-                           "start it with scalene-attach --memory -- COMMAND");
     int error = options->record ? recording_open(options->record, &run->recording, why) : 0;
     if (error)
         return error;
     error = settings_fill(run);
+    if (!error)
+        error = core_holder_new(&run->holder);
     if (error)
         return failure_set(why, error, "out of memory");
+    reading.holder = run->holder;
+    reading.objects = &run->objects;
     error = family_watch_open(options->subprocesses, FAMILY_EVENTS, &run->family, why);
     if (error)
         return error;
@@ -294,12 +313,15 @@ static int run_open(struct run *run, int *ret_status, struct failure *why)
     error = options->verb == VERB_ATTACH ? run_attach(run, why) : run_launch(run, ret_status, why);
     if (error)
         return error;
+    descriptors_raise();
     error = profile_new(&run->settings, &run->profile);
     if (!error)
         error = members_new(&reading, run->sources, run->start_ns, &run->members);
-    if (!error)
-        profile_mute(run->profile, run->is_off);
-    return error ? failure_set(why, error, "out of memory") : 0;
+    if (error)
+        return failure_set(why, error, "out of memory");
+    profile_mute(run->profile, run->is_off);
+    members_mute(run->members, run->is_off);
+    return 0;
 }
 
 /* A launched program is waited for, also when the profiling ended before it. */
@@ -341,9 +363,16 @@ static int run_whole(struct run *run, int *ret_status, struct failure *why)
 
 /* ---- a recorded run ---- */
 
+struct learning {
+    struct run *run;
+    size_t index;
+};
+
 static void process_learn(void *context, const struct process_event *process)
 {
-    run_learn_program(context, process->argv, process->cwd ? process->cwd : "");
+    const struct learning *learning = context;
+    run_learn_program(learning->run, learning->index, process->argv,
+                      process->cwd ? process->cwd : "");
 }
 
 static int replay_learn(struct run *run, struct failure *why)
@@ -351,8 +380,13 @@ static int replay_learn(struct run *run, struct failure *why)
     AUTO_FREE char **command = NULL;
     if (run->options->verb != VERB_ATTACH)
         return run_learn_command(run, &command, why);
-    return recording_find_process(run->options->replay, run->options->pids.items[0], process_learn,
-                                  run, why);
+    int error = 0;
+    for (size_t i = 0; i < run->options->pids.count && !error; i++) {
+        struct learning learning = { run, i };
+        error = recording_find_process(run->options->replay, run->options->pids.items[i],
+                                       process_learn, &learning, why);
+    }
+    return error;
 }
 
 static int run_replay(struct run *run, int *ret_status, struct failure *why)
@@ -374,6 +408,14 @@ static int run_replay(struct run *run, int *ret_status, struct failure *why)
     return error;
 }
 
+/* The first target's, as long as it can be asked; whom we launch has ours. */
+static int rank_find(const struct options *options)
+{
+    bool is_there = options->verb == VERB_ATTACH && !options->replay;
+    int rank = is_there ? rank_read(options->pids.items[0]) : -1;
+    return rank < 0 ? rank_own() : rank;
+}
+
 /* A moment after the start; with 0 it never comes. */
 static uint64_t moment_ns(const struct run *run, double after_s)
 {
@@ -385,16 +427,17 @@ int profile_run(const struct options *options, const char *version, int *ret_sta
 {
     struct run run = { .options = options,
                        .version = version,
+                       .rank = rank_find(options),
                        .start_ns = clock_ns(CLOCK_MONOTONIC),
-                       .is_off = options->off,
-                       .was_off = options->off,
-                       .was_on = !options->off };
+                       .is_off = options_rest(options),
+                       .was_off = options_rest(options),
+                       .was_on = !options_rest(options) };
     *ret_status = STATUS_OURS;
-    run.end_ns = moment_ns(&run, options->duration_s);
+    run_begin(&run);
     run.save_ns = moment_ns(&run, options->profile_interval_s);
     run.shows_heartbeat = !options->quiet && !options->replay && isatty(STDERR_FILENO);
-    tick_clock_init(&run.clock, rate_wanted(options), options->max_overhead / 100, OWN_CPU_SHARE,
-                    run.start_ns, run.start_ns);
+    tick_clock_init(&run.clock, rate_wanted(options), PLANNED_PART * options->max_overhead / 100,
+                    OWN_CPU_SHARE, run.start_ns, run.start_ns);
     int error =
         options->replay ? run_replay(&run, ret_status, why) : run_whole(&run, ret_status, why);
     run_done(&run);

@@ -5,10 +5,14 @@
 #include "output/cli/profile_table.h"
 #include "output/cli/screen_width.h"
 #include "output/cli/style.h"
-#include "output/json/profile_json.h"
+#include "sampler/app/formats.h"
+#include "sampler/app/page_file.h"
+#include "sampler/app/report_load.h"
 #include "sampler/app/run_memory.h"
-#include "sampler/app/view.h"
+#include "sampler/app/run_sampling.h"
+#include "sampler/app/run_targets.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/target/stillness.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -16,42 +20,54 @@
 
 DEFINE_CLEANUP(struct report *, report_free)
 
+static uint64_t longer(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 void run_look(struct run *run, uint64_t now_ns, struct sampling_event *ret)
 {
     struct members_glance members;
     struct rusage usage;
+    struct stood stood;
     getrusage(RUSAGE_SELF, &usage);
+    run_memory_stood(run, &stood);
     members_look(run->members, &members);
     *ret = (struct sampling_event){
-        .rate_hz = tick_clock_rate(&run->clock),
-        .elapsed_s = seconds(now_ns - run->start_ns),
-        .paused_s = seconds(members.counts.paused_ns),
+        .rate_hz = tick_clock_mean_rate(&run->clock),
+        .elapsed_s = seconds(run_on_ns(run, now_ns)),
+        .paused_s = seconds(members.counts.paused_ns + stood.sum_ns),
         .profiler_cpu_s = seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
-        .longest_pause_us = 1e-3 * (double)members.counts.longest_pause_ns,
+        .longest_pause_us =
+            1e-3 * (double)longer(members.counts.longest_pause_ns, stood.longest_ns),
         .samples = members.samples,
         .retried = members.counts.retried,
         .dropped = members.counts.dropped,
         .missed = run->clock.missed,
-        .pauses = members.counts.pauses,
+        .pauses = members.counts.pauses + stood.count,
         .profiler_peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
     };
 }
 
-static bool wants_table(const struct options *options)
+static const struct format *run_format(const struct run *run)
 {
-    return options->format && strcmp(options->format, "cli") == 0;
+    return format_choose(run->options->format, run->options->output);
 }
 
 static bool goes_to_terminal(const struct run *run)
 {
-    return wants_table(run->options) && !run->options->output;
+    return !run_format(run)->write && !run->options->output;
 }
 
 int run_output_path(const struct run *run, char *into)
 {
-    const char *pattern = run->options->output ? run->options->output : VIEW_USUAL_FILE;
+    char usual[64];
+    format_usual_file(run_format(run), usual, sizeof usual);
+    const char *pattern = run->options->output ? run->options->output : usual;
     pid_t pid = run->launch ? launch_pid(run->launch) : run->options->pids.items[0];
-    return goes_to_terminal(run) ? -ENOENT : save_path(pattern, pid, into, SAVE_PATH_SIZE);
+    if (goes_to_terminal(run))
+        return -ENOENT;
+    return save_path_of(pattern, pid, run->rank, into, SAVE_PATH_SIZE);
 }
 
 static int text_make(const struct run *run, const struct report *report, char **ret_text,
@@ -65,8 +81,7 @@ static int text_make(const struct run *run, const struct report *report, char **
         .cpu_percent_threshold = run->options->cpu_percent_threshold,
         .malloc_threshold = run->options->malloc_threshold,
     };
-    int error = wants_table(run->options) ? profile_table_write(into, report, &table)
-                                          : profile_json_write(report, into);
+    int error = format_write(run_format(run), report, &table, into);
     if (fclose(into))
         error = -ENOMEM;
     return error;
@@ -83,7 +98,8 @@ static int report_save(const struct run *run, const struct report *report, char 
         error = run_output_path(run, path);
     if (error)
         return failure_set(why, error, "the profile could not be written: %s", strerror(-error));
-    return save_text(path, text, size, ret_path, why);
+    error = save_text(path, text, size, ret_path, why);
+    return error || !format_has_assets(run_format(run)) ? error : page_file_assets(ret_path, why);
 }
 
 /* The table of a run that names no file: beside a launched program on standard error, else on
@@ -112,10 +128,10 @@ static void saving_tell(struct run *run, bool last, const char *path, const stru
     }
     if (!last || run->options->quiet)
         return;
-    if (wants_table(run->options))
-        closing_words_written(stderr, path);
-    else
+    if (run_format(run) == format_find("json"))
         closing_words_saved(stderr, path, VIEW_USUAL_FILE);
+    else
+        closing_words_written(stderr, "profile", path);
 }
 
 static int report_write(struct run *run, const struct report *report, bool last, char *ret_path,
@@ -140,6 +156,7 @@ static int report_write(struct run *run, const struct report *report, bool last,
 int run_write_told(struct run *run, bool last, char *ret_path, struct failure *why)
 {
     CLEANUP(report_freep) struct report *report = NULL;
+    run_learn_first(run);
     if (profile_report(run->profile, &report))
         return failure_set(why, -ENOMEM, "out of memory");
     return report_write(run, report, last, ret_path, why);
@@ -156,9 +173,35 @@ static int cut_note(struct run *run)
                               : 0;
 }
 
+static int below_note(struct run *run)
+{
+    char text[sizeof run->below + 128];
+    struct members_glance members;
+    members_look(run->members, &members);
+    if (members.python || !*run->below)
+        return 0;
+    snprintf(text, sizeof text, "Python ran below it, and was not followed (--no-subprocesses): %s",
+             run->below);
+    return profile_add_note(run->profile, text);
+}
+
 static int gpu_note(struct run *run)
 {
-    return run->options->gpu ? profile_add_note(run->profile, "GPUs are not looked at yet") : 0;
+    return run->options->gpu == WISH_YES
+               ? profile_add_note(run->profile, "GPUs are not looked at yet")
+               : 0;
+}
+
+/* Nobody is to believe that it took effect. */
+static int set_aside_note(struct run *run)
+{
+    char note[512];
+    if (!run->options->set_aside)
+        return 0;
+    snprintf(note, sizeof note, "the configuration's %s had no effect: %s", run->options->set_aside,
+             run->options->verb == VERB_ATTACH ? "that is for programs that are started here"
+                                               : "that is for another way to start a program");
+    return profile_add_note(run->profile, note);
 }
 
 /* What a thread does with its core is told by its registers, and by what it has called. */
@@ -180,8 +223,8 @@ static int rest_note(struct run *run, bool last)
                                               "scalene-attach on --pid N does");
     if (!run->was_off || !run->was_on)
         return 0;
-    return profile_add_note(run->profile, "sampling was off for some of the elapsed time, and that "
-                                          "time is in no other number");
+    return profile_add_note(run->profile, "sampling was off for some of the time, which is in none "
+                                          "of the sums");
 }
 
 int run_write(struct run *run, bool last, char *ret_path, struct failure *why)
@@ -189,9 +232,9 @@ int run_write(struct run *run, bool last, char *ret_path, struct failure *why)
     struct sampling_event sampling;
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     int error = members_tell(run->members, now_ns, last || run->is_off, run->profile);
-    run_look(run, now_ns, &sampling);
     if (!error)
         error = run_memory_tell(run, last);
+    run_look(run, now_ns, &sampling); /* with what threads stood at the very end */
     if (!error)
         error = profile_set_sampling(run->profile, &sampling);
     if (!error)
@@ -199,7 +242,11 @@ int run_write(struct run *run, bool last, char *ret_path, struct failure *why)
     if (!error)
         error = cut_note(run);
     if (!error)
+        error = below_note(run);
+    if (!error)
         error = gpu_note(run);
+    if (!error)
+        error = set_aside_note(run);
     if (!error)
         error = kinds_note(run);
     if (error)

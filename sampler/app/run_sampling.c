@@ -1,11 +1,16 @@
 #include "sampler/app/run_sampling.h"
 
 #include "sampler/app/run_memory.h"
+#include "sampler/app/session.h"
 
 #include <time.h>
 
-/* While nothing is sampled, processes may begin and end by the thousands still. */
-enum { ENDED_KEPT = 64 };
+enum {
+    /* Between two looks, or while nothing is sampled, processes may begin and end by the hundreds:
+     * each keeps half a megabyte of what was found out about it. */
+    ENDED_KEPT = 8,
+    BELOW_FIRST_NS = 10000000, /* doubled each time: it asks all processes who their parent is */
+};
 
 int run_tick(struct run *run)
 {
@@ -25,6 +30,26 @@ static int members_settle(struct run *run)
     return members_tell(run->members, clock_ns(CLOCK_MONOTONIC), true, run->profile);
 }
 
+/* While it is off, what was asked for does not come nearer. */
+static uint64_t end_find(const struct run *run)
+{
+    if (run->is_off || run->options->duration_s <= 0)
+        return UINT64_MAX;
+    uint64_t wanted_ns = nanoseconds(run->options->duration_s);
+    return run->switched_ns + (wanted_ns > run->on_ns ? wanted_ns - run->on_ns : 0);
+}
+
+void run_begin(struct run *run)
+{
+    run->switched_ns = run->start_ns;
+    run->end_ns = end_find(run);
+}
+
+uint64_t run_on_ns(const struct run *run, uint64_t now_ns)
+{
+    return run->on_ns + (run->is_off ? 0 : now_ns - run->switched_ns);
+}
+
 int run_switch(struct run *run, bool on)
 {
     if (on == !run->is_off)
@@ -35,24 +60,41 @@ int run_switch(struct run *run, bool on)
     if (!error)
         error = run_memory_switch(run, on);
     profile_mute(run->profile, !on);
+    members_mute(run->members, !on);
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    run->on_ns = run_on_ns(run, now_ns);
+    run->switched_ns = now_ns;
     run->is_off = !on;
+    run->end_ns = end_find(run);
     run->ended_count = 0;
     run->was_off |= !on;
     run->was_on |= on;
-    run->clock.next_ns = clock_ns(CLOCK_MONOTONIC);
+    run->clock.next_ns = now_ns;
     return error;
+}
+
+/* A command that is no Python, and whose children are not wanted: were those meant? */
+static void below_look(struct run *run, uint64_t now_ns)
+{
+    if (run->options->subprocesses || !run->launch || *run->below || now_ns < run->below_ns)
+        return;
+    run->below_gap_ns = run->below_gap_ns ? 2 * run->below_gap_ns : BELOW_FIRST_NS;
+    run->below_ns = now_ns + run->below_gap_ns;
+    session_name_below(launch_pid(run->launch), run->below, sizeof run->below);
 }
 
 int run_sample_due(struct run *run, uint64_t now_ns)
 {
-    members_open_due(run->members, now_ns, &run->refusal); /* off, too: to say who they are */
-    if (run->is_off && run->ended_count >= ENDED_KEPT) {
+    int error = 0;
+    if (!members_open_due(run->members, now_ns, &run->refusal)) /* off, too: to say who they are */
+        below_look(run, now_ns);
+    if (run->ended_count >= ENDED_KEPT) {
         run->ended_count = 0;
-        return members_settle(run);
+        error = members_finish(run->members, run->profile);
     }
-    if (run->is_off || now_ns < run->clock.next_ns)
-        return 0;
-    int error = run_tick(run);
+    if (error || run->is_off || now_ns < run->clock.next_ns)
+        return error;
+    error = run_tick(run);
     tick_clock_next(&run->clock, clock_ns(CLOCK_MONOTONIC));
     return error;
 }

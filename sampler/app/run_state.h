@@ -10,9 +10,11 @@
 #include "sampler/app/save.h"
 #include "sampler/app/sources.h"
 #include "sampler/app/word_list.h"
+#include "sampler/base/clock_read.h"
 #include "sampler/loop/clock.h"
 #include "sampler/target/family_watch.h"
 #include "sampler/target/launch.h"
+#include "symbols/object_symbols.h"
 
 /* A target by whose number the run can be steered. */
 struct steered {
@@ -26,11 +28,17 @@ struct run {
     struct profile_settings settings;
     struct word_list only, exclude;
     struct program program;
+    int rank;                       /* of whom the output is named after */
+    char **args;                    /* of the program, as it sees them */
+    char *more_paths[PIDS_MAX + 1]; /* of the other programs */
+    size_t more_count;
     struct sources *sources;
     struct profile *profile;
     struct recording *recording; /* NULL: nobody wants one */
     struct members *members;
-    struct run_memory *memory; /* NULL: nobody wants to know */
+    struct object_list objects; /* lent to the members */
+    struct core_holder *holder; /* lent to the members */
+    struct run_memory *memory;  /* NULL: nobody wants to know */
     struct family_watch *family;
     struct signals signals;
     struct launch *launch;
@@ -42,15 +50,17 @@ struct run {
     struct control_request stop; /* answered when the profile is written */
     pid_t stop_target;           /* 0: nobody said stop */
     uint64_t start_ns, heartbeat_ns, polled_ns;
-    uint64_t end_ns, save_ns; /* of --duration, and the next of --profile-interval */
+    uint64_t end_ns, save_ns; /* of --duration as things stand, the next of --profile-interval */
     bool finished, program_ended, shows_heartbeat;
     bool family_calls, signals_call, control_calls; /* the last wait ended because of them */
     bool is_off, was_off, was_on;                   /* sampling: now, and at any time */
-    size_t ended_count; /* members that ended since it was switched off */
+    char below[256];                 /* Pythons that are not followed, where there is no other */
+    uint64_t below_ns, below_gap_ns; /* when they are looked for next */
+    uint64_t switched_ns,
+        on_ns;          /* when that changed last, and how long it had been on until then */
+    size_t ended_count; /* members that ended since such were let go last */
     bool told_trouble;  /* of an interim writing: once is enough */
 };
-
-uint64_t clock_ns(clockid_t clock);
 
 static inline double seconds(uint64_t ns)
 {

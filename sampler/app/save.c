@@ -1,29 +1,28 @@
 #define _GNU_SOURCE /* mkostemp */
 #include "sampler/app/save.h"
 
+#include "sampler/app/rank.h"
 #include "sampler/base/cleanup.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
-static const char *rank_text(void)
-{
-    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-                                         "SLURM_PROCID" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return value;
-    }
-    return "0";
-}
+enum { LINKS_MOST = 40 }; /* as many as the kernel follows */
 
 int save_path(const char *pattern, pid_t pid, char *into, size_t size)
 {
-    char host[256] = "localhost", number[16];
+    return save_path_of(pattern, pid, rank_own(), into, size);
+}
+
+int save_path_of(const char *pattern, pid_t pid, int rank, char *into, size_t size)
+{
+    char host[256] = "localhost", number[16], order[16];
     gethostname(host, sizeof host - 1);
     snprintf(number, sizeof number, "%d", pid);
+    snprintf(order, sizeof order, "%d", rank < 0 ? 0 : rank);
     size_t used = 0;
     for (; *pattern; pattern++) {
         char single[2] = { *pattern, '\0' };
@@ -32,7 +31,7 @@ int save_path(const char *pattern, pid_t pid, char *into, size_t size)
             pattern++;
             part = *pattern == 'p'   ? number
                    : *pattern == 'h' ? host
-                   : *pattern == 'r' ? rank_text()
+                   : *pattern == 'r' ? order
                                      : "%";
         }
         if (used + strlen(part) + 1 > size)
@@ -43,6 +42,73 @@ int save_path(const char *pattern, pid_t pid, char *into, size_t size)
     into[used] = '\0';
     return 0;
 }
+
+/* ---- where a file of that name lies ---- */
+
+struct place {
+    char path[SAVE_PATH_SIZE];
+    bool is_special; /* is written to: a file in its place would be the end of it */
+};
+
+static void folder_of(const char *path, char *into)
+{
+    snprintf(into, SAVE_PATH_SIZE, "%s", path);
+    char *slash = strrchr(into, '/');
+    if (slash)
+        slash[slash == into] = '\0';
+    else
+        strcpy(into, ".");
+}
+
+/* There a link stands for what somebody holds open, whatever name it shows. */
+static bool is_in_proc(const char *path)
+{
+    char folder[SAVE_PATH_SIZE];
+    struct statfs found;
+    folder_of(path, folder);
+    return statfs(folder, &found) == 0 && found.f_type == PROC_SUPER_MAGIC;
+}
+
+/* From a link to what it points to, unless the kernel forbids that, as of links of others in /tmp.
+ */
+static int link_follow(char *place)
+{
+    char target[SAVE_PATH_SIZE], next[SAVE_PATH_SIZE];
+    struct stat ignored;
+    if (stat(place, &ignored) < 0 && errno != ENOENT)
+        return -errno;
+    ssize_t length = readlink(place, target, sizeof target);
+    if (length < 0)
+        return -errno;
+    const char *slash = strrchr(place, '/');
+    int folder = *target != '/' && slash ? (int)(slash + 1 - place) : 0;
+    int size = snprintf(next, sizeof next, "%.*s%.*s", folder, place, (int)length, target);
+    if (length == sizeof target || size >= SAVE_PATH_SIZE)
+        return -ENAMETOOLONG;
+    memcpy(place, next, (size_t)size + 1);
+    return 0;
+}
+
+/* Through links, also to where nothing is yet: what is there is renamed over, and they stay. */
+static int place_find(const char *path, struct place *ret)
+{
+    if (snprintf(ret->path, sizeof ret->path, "%s", path) >= SAVE_PATH_SIZE)
+        return -ENAMETOOLONG;
+    for (unsigned i = 0; i < LINKS_MOST; i++) {
+        struct stat found;
+        bool is_there = lstat(ret->path, &found) == 0;
+        bool is_link = is_there && S_ISLNK(found.st_mode) && !is_in_proc(ret->path);
+        ret->is_special = is_there && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+        if (!is_link)
+            return 0;
+        int error = link_follow(ret->path);
+        if (error)
+            return error;
+    }
+    return -ELOOP;
+}
+
+/* ---- writing ---- */
 
 static int write_all(int fd, const char *text, size_t size)
 {
@@ -66,17 +132,9 @@ static mode_t usual_mode(void)
     return 0666 & ~mask;
 }
 
-/* A device or a pipe is written to: a file in its place would be the end of it. */
-static bool is_special(const char *path)
-{
-    struct stat stat_buffer;
-    return stat(path, &stat_buffer) == 0 && !S_ISREG(stat_buffer.st_mode) &&
-           !S_ISDIR(stat_buffer.st_mode);
-}
-
 static int write_special(const char *path, const char *text, size_t size)
 {
-    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     return fd < 0 ? -errno : write_all(fd, text, size);
 }
 
@@ -97,37 +155,51 @@ static int write_renamed(const char *path, const char *text, size_t size)
     return error;
 }
 
-static int folder_check(const char *path)
+static int text_write(const char *path, const char *text, size_t size)
+{
+    struct place place;
+    int error = place_find(path, &place);
+    if (error)
+        return error;
+    return place.is_special ? write_special(place.path, text, size)
+                            : write_renamed(place.path, text, size);
+}
+
+static int place_check(const char *path)
 {
     char folder[SAVE_PATH_SIZE];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    return access(slash ? folder : ".", W_OK | X_OK) < 0 ? -errno : 0;
+    struct place place;
+    struct stat found;
+    int error = *path ? place_find(path, &place) : -ENOENT;
+    if (error)
+        return error;
+    if (!place.is_special && stat(place.path, &found) == 0 && S_ISDIR(found.st_mode))
+        return -EISDIR;
+    folder_of(place.path, folder);
+    int allowed = place.is_special ? access(place.path, W_OK) : access(folder, W_OK | X_OK);
+    return allowed < 0 ? -errno : 0;
 }
 
 int save_check(const char *path, struct failure *why)
 {
-    struct stat stat_buffer;
-    int error = 0;
-    if (is_special(path))
-        error = access(path, W_OK) < 0 ? -errno : 0;
-    else if (!*path)
-        error = -ENOENT;
-    else
-        error = stat(path, &stat_buffer) == 0 && S_ISDIR(stat_buffer.st_mode) ? -EISDIR
-                                                                              : folder_check(path);
+    int error = place_check(path);
     if (error)
         failure_set(why, error, "the profile cannot be written to '%s': %s", path,
                     strerror(-error));
     return error;
 }
 
+/* What the file's name ends with, which may tell its format. */
+static const char *extension_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *point = strchr(slash ? slash : path, '.');
+    return point && strlen(point) < 64 ? point : ".json";
+}
+
 int save_text(const char *path, const char *text, size_t size, char *ret_path, struct failure *why)
 {
-    int error =
-        is_special(path) ? write_special(path, text, size) : write_renamed(path, text, size);
+    int error = text_write(path, text, size);
     if (!error) {
         snprintf(ret_path, SAVE_PATH_SIZE, "%s", path);
         *why = (struct failure){ 0 };
@@ -135,8 +207,8 @@ int save_text(const char *path, const char *text, size_t size, char *ret_path, s
     }
     const char *folder = getenv("TMPDIR");
     char fallback[SAVE_PATH_SIZE];
-    snprintf(fallback, sizeof fallback, "%s/scalene-profile-%d.json",
-             folder && *folder ? folder : "/tmp", getpid());
+    snprintf(fallback, sizeof fallback, "%s/scalene-profile-%d%s",
+             folder && *folder ? folder : "/tmp", getpid(), extension_of(path));
     failure_set(why, error, "%s could not be written: %s", path, strerror(-error));
     error = write_renamed(fallback, text, size);
     if (error)

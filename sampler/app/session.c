@@ -4,10 +4,15 @@
 #include "sampler/base/cleanup.h"
 
 #include <string.h>
+#include <time.h>
 
 DEFINE_CLEANUP(struct process *, process_close)
 
-enum { NAMED_DESCENDANTS = 3 };
+enum {
+    NAMED_DESCENDANTS = 3,
+    TRACER_LOOKS = 20,       /* one that is there at each of so many, … */
+    TRACER_NAP_NS = 1000000, /* … so far apart, stays */
+};
 
 static bool is_python(pid_t pid)
 {
@@ -22,22 +27,34 @@ static bool is_python(pid_t pid)
     return true;
 }
 
-/* "; its descendants 12 (python a.py) and 13 (python b.py) are" behind what `why` says. */
-static void descendants_name(pid_t pid, struct failure *why)
+int session_name_below(pid_t pid, char *into, size_t size)
 {
     AUTO_FREE pid_t *list = NULL;
-    unsigned named = 0;
-    int count = process_list_descendants(pid, &list);
-    for (int i = 0; i < count && named < NAMED_DESCENDANTS; i++) {
+    int named = 0, count = process_list_descendants(pid, &list);
+    size_t used = 0;
+    for (int i = 0; i < count && named < NAMED_DESCENDANTS && used < size; i++) {
         char command[80];
-        size_t used = strlen(why->text);
         if (!is_python(list[i]))
             continue;
         process_read_command(list[i], command, sizeof command);
-        snprintf(why->text + used, sizeof why->text - used, "%s %d (%s)",
-                 named ? "," : "; Python runs below it, look there: --pid", list[i], command);
+        used += (size_t)snprintf(into + used, size - used, "%s%d (%s)", named ? ", " : "", list[i],
+                                 command);
         named++;
     }
+    return count < 0 ? count : named;
+}
+
+/* "; Python runs below it, look there: --pid 12 (python a.py), 13 (python b.py)" behind what `why`
+ * says. */
+static void descendants_name(pid_t pid, struct failure *why)
+{
+    char names[NAMED_DESCENDANTS * 100];
+    int named = session_name_below(pid, names, sizeof names);
+    size_t used = strlen(why->text), rest = sizeof why->text - used;
+    if (named > 0)
+        snprintf(why->text + used, rest, "; Python runs below it, look there: --pid %s", names);
+    else if (!named)
+        snprintf(why->text + used, rest, "; none runs below it either");
 }
 
 /* What was found says "it"; here it gets its name, and what would help. */
@@ -45,7 +62,8 @@ static int finding_explain(pid_t pid, struct failure *why)
 {
     size_t used = strlen(why->text);
     if (why->code == -ENOTSUP)
-        snprintf(why->text + used, sizeof why->text - used, "; known are %s", layout_known_names());
+        snprintf(why->text + used, sizeof why->text - used,
+                 "; known are %s, a newer scalene-attach may know more", layout_known_names());
     if (why->code == -ENOENT)
         descendants_name(pid, why);
     return failure_prefix(why, "cannot look into process %d: ", pid);
@@ -89,14 +107,31 @@ void session_close(struct session *session)
     *session = (struct session){ 0 };
 }
 
-int session_probe(pid_t pid, bool follow, struct failure *why)
+/* Whom somebody else samples has a tracer at one moment and none at the next. */
+static int pausing_check(const struct process *process, struct failure *why)
+{
+    const struct timespec between = { .tv_nsec = TRACER_NAP_NS };
+    int error = process_explain_denied(process, "pause a thread of", why);
+    for (unsigned i = 1; i < TRACER_LOOKS && error == -EPERM; i++) {
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &between, NULL);
+        error = process_explain_denied(process, "pause a thread of", why);
+    }
+    if (error != -EPERM) /* that it has ended is soon told of */
+        return 0;
+    size_t used = strlen(why->text);
+    snprintf(why->text + used, sizeof why->text - used, ", or never pause it: --nonblocking");
+    return error;
+}
+
+int session_probe(pid_t pid, bool follow, bool pauses, struct failure *why)
 {
     const struct stack_options options = { .nonblocking = true };
     struct session session;
     AUTO_FREE pid_t *list = NULL;
     int error = session_open(pid, &options, &session, why);
-    if (!error)
-        session_close(&session);
+    if (!error && pauses)
+        error = pausing_check(session.process, why);
+    session_close(&session);
     bool expected = error == -EAGAIN;
     int count = error == -ENOENT && follow ? process_list_descendants(pid, &list) : 0;
     for (int i = 0; i < count && !expected; i++)

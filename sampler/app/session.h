@@ -19,10 +19,14 @@ int session_open(pid_t pid, const struct stack_options *options, struct session 
 void session_close(struct session *session);
 
 /*
- * Is there a Python to profile: in the process or, where children are followed, below it? 0, also
- * when one has only begun, or as session_open.
+ * Is there a Python to profile: in the process or, where children are followed, below it? And may
+ * its threads be paused, where that is wanted? 0, also when one has only begun, or as session_open.
  */
-int session_probe(pid_t pid, bool follow, struct failure *why);
+int session_probe(pid_t pid, bool follow, bool pauses, struct failure *why);
+
+/* "12 (python a.py), 13 (python b.py)": the first Pythons below it. How many, or a negative errno.
+ */
+int session_name_below(pid_t pid, char *into, size_t size);
 
 /* When a read failed because the target ended or became another program: says so. Else returns
  * `error`. */

@@ -3,6 +3,7 @@
 #include "sampler/app/shim_folder.h"
 
 #include "sampler/base/cleanup.h"
+#include "sampler/loop/ring_reader.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -89,11 +90,11 @@ static bool file_names(const char *file, char separator, const char *text)
     return false;
 }
 
-bool shim_is_loaded(pid_t pid)
+bool shim_has_ring(pid_t pid)
 {
     char file[64];
     snprintf(file, sizeof file, "/proc/%d/maps", pid);
-    return file_names(file, '\n', "/" LIBRARY);
+    return file_names(file, '\n', "/memfd:" RING_FILE_NAME);
 }
 
 static bool is_used(const char *folder)

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Into that process. */
-bool shim_is_loaded(pid_t pid);
+/* Is it loaded into that process, and has it found its ring? Who sees another /proc does not. */
+bool shim_has_ring(pid_t pid);
 
 /* The library beside the program, as it is built, or where it was installed. */
 int shim_library_find(char *into, size_t size, struct failure *why);

@@ -2,6 +2,7 @@
 
 #include "sampler/app/control.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static enum control_verb verb_of(const struct options *options)
@@ -18,7 +19,7 @@ static enum control_verb verb_of(const struct options *options)
     case VERB_STATUS:
         return options->json ? CONTROL_STATUS_JSON : CONTROL_STATUS;
     default:
-        return options->on ? CONTROL_ON : CONTROL_OFF;
+        return options_rest(options) ? CONTROL_OFF : CONTROL_ON;
     }
 }
 
@@ -45,6 +46,5 @@ int steering_run(const struct options *options, struct failure *why)
 
 bool steering_is_meant(const struct options *options)
 {
-    return options->verb == VERB_ATTACH && (options->on || options->off) &&
-           options->pids.count == 1;
+    return options->verb == VERB_ATTACH && options->asks_profiler && options->pids.count == 1;
 }

@@ -1,20 +1,23 @@
 /* The verb `view`: a saved profile on a terminal. */
 #pragma once
 
+#include "output/model/ranking.h"
+#include "sampler/app/report_load.h"
 #include "sampler/base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a profile is called where nothing else was asked for. */
-#define VIEW_USUAL_FILE "scalene-profile.json"
-
 struct view_request {
     const char *file;    /* NULL: the usual one */
     const char *version; /* ours */
     bool reduced;        /* only lines that cost something */
+    const char *page;    /* the format of a page to write instead; NULL: none */
+    bool quiet;          /* no closing words for it */
+    bool json;           /* a list of lines and functions instead of the table */
     double cpu_percent_threshold;
     int64_t malloc_threshold;
+    struct selection selection;
 };
 
 /* 0, or a negative errno with `why` filled in. Prints on standard output. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_SIZE = 64 << 10 };
+enum { BLOCK_LEAST = 64 << 10, BLOCK_MOST = 4 << 20 };
 
 struct arena_block {
     struct arena_block *next;
@@ -13,10 +13,12 @@ struct arena_block {
     alignas(16) char bytes[];
 };
 
-static struct arena_block *block_new(size_t size)
+/* Twice as large as the one before it: there are never many to look through. */
+static struct arena_block *block_new(size_t size, size_t before)
 {
-    if (size < BLOCK_SIZE)
-        size = BLOCK_SIZE;
+    size_t usual = before < BLOCK_LEAST ? BLOCK_LEAST : 2 * before;
+    usual = usual < BLOCK_MOST ? usual : BLOCK_MOST;
+    size = size < usual ? usual : size;
     struct arena_block *block = malloc(sizeof *block + size);
     if (block)
         *block = (struct arena_block){ .size = size };
@@ -28,10 +30,11 @@ static struct arena_block *block_new(size_t size)
 static struct arena_block *block_find(struct arena *arena, size_t size)
 {
     struct arena_block **slot = &arena->first;
-    while (*slot && (*slot)->size - (*slot)->used < size)
-        slot = &(*slot)->next;
+    size_t before = 0;
+    for (; *slot && (*slot)->size - (*slot)->used < size; slot = &(*slot)->next)
+        before = (*slot)->size;
     if (!*slot)
-        *slot = block_new(size);
+        *slot = block_new(size, before);
     return *slot;
 }
 

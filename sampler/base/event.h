@@ -101,6 +101,11 @@ struct tick_event {
     size_t sample_count;
 };
 
+/* What the page tables of a process hold; PSS counts what n processes share as an nth. */
+struct footprint {
+    uint64_t rss_bytes, pss_bytes, shared_bytes, private_bytes;
+};
+
 /* A process that is followed begins, or ends (end_s > 0). */
 struct process_event {
     pid_t pid, ppid;
@@ -111,8 +116,9 @@ struct process_event {
     double start_s, end_s;           /* since profiling began */
     double cpu_s; /* the kernel's account of the whole process while it was followed */
     uint64_t peak_rss_bytes;
-    int exit_status;  /* as a shell would say it; -1: unknown, or still running */
-    const char *note; /* NULL, or why there is nothing to see */
+    struct footprint footprint; /* at the look at which its PSS was highest; all 0: none */
+    int exit_status;            /* as a shell would say it; -1: unknown, or still running */
+    const char *note;           /* NULL, or why there is nothing to see */
 };
 
 /* What the shim saw of one sampled block, or of copying. */

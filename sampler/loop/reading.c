@@ -3,6 +3,7 @@
  * pause; torn reads are tried again, and names and native frames are found after it runs on.
  */
 #include "sampler/base/cleanup.h"
+#include "sampler/base/clock_read.h"
 #include "sampler/loop/cpu_kind.h"
 #include "sampler/loop/native_merge.h"
 #include "sampler/loop/stack_reader.h"
@@ -17,10 +18,16 @@ enum {
     BREATH_NS = 20000, /* between two tries at one that is paused; doubled each time, */
     LONGEST_BREATH_NS = 20000000, /* because on a busy machine it waits for a core first */
     LOOK_TRIES = 8,               /* without pausing */
+    DOUBTFUL_TRIES = 10,      /* at one that may run elsewhere: more would keep all else waiting */
     DOUBTS = 16,              /* so many looks after one that was torn are not believed at once */
     FRAME_LARGEST = 64 << 10, /* of native frames; a walk that ends further from the end of
                                  what was copied did not end because of that */
     MADE_WAY_NS = 300000,     /* between our getting a core and asking a thread to stop */
+    CALL_WEIGHT = 64,         /* who is met in the kernel at more looks than one in so many gathers
+                                 weight, … */
+    CALLS_MANY = 128,         /* … at so much is approached with care, … */
+    APPROACHES_MOST = 4,      /* in a round: each takes half a millisecond */
+    CAREFUL_LOOKS = 4096,     /* … and so often, before it is asked whether it still has to be */
 };
 
 struct reading {
@@ -31,7 +38,8 @@ struct reading {
     struct py_stack stack;
     struct stack_image image; /* size 0: no native stack */
     bool native, may_pause;
-    enum py_moment still; /* what a thread that stands still is met at */
+    uint64_t core_held_ns; /* since when, or 0: it is not */
+    enum py_moment still;  /* what a thread that stands still is met at */
 };
 
 static bool is_torn(int error)
@@ -53,10 +61,23 @@ static int running_look(struct reading *reading)
 {
     int error = stack_look(reading, MOMENT_RUNNING);
     uint64_t shape = reading->stack.shape;
-    if (error || !reading->slot->doubts)
+    if (error || (!reading->slot->doubts && !reading->thread->shares_id))
         return error;
     error = stack_look(reading, MOMENT_RUNNING);
     return error || reading->stack.shape == shape ? error : -EAGAIN;
+}
+
+/* Where it is uncertain who runs the thread state, nothing proves that it does not move. */
+static int still_look(struct reading *reading)
+{
+    return reading->thread->shares_id ? running_look(reading) : stack_look(reading, reading->still);
+}
+
+/* A read that goes too far costs two more questions to the kernel, in the midst of a pause. */
+static size_t copy_size(const struct thread_slot *slot, remote_addr start)
+{
+    bool near = start < slot->stack_end && slot->stack_end - start < STACK_COPY;
+    return near ? slot->stack_end - start : STACK_COPY;
 }
 
 /* The top of the C stack, as much of it as is there. */
@@ -64,9 +85,12 @@ static void image_copy(struct reading *reading, remote_addr sp)
 {
     struct stack_reader *reader = reading->reader;
     remote_addr start = sp - 128; /* the red zone below it */
-    long got = remote_read_some(&reader->process->memory, start, reader->stack_copy, STACK_COPY);
+    size_t size = copy_size(reading->slot, start);
+    long got = remote_read_some(&reader->process->memory, start, reader->stack_copy, size);
     if (got <= 0)
         return;
+    if ((size_t)got < size)
+        reading->slot->stack_end = start + (size_t)got;
     reading->image.stack_start = start;
     reading->image.bytes = reader->stack_copy;
     reading->image.size = (size_t)got;
@@ -79,7 +103,7 @@ static int read_blocked(struct reading *reading)
     struct wait_state after;
     if (!reading->slot->probe_open || !reading->wait.off_cpu)
         return -EAGAIN;
-    int error = stack_look(reading, reading->still);
+    int error = still_look(reading);
     if (!error && reading->native && reading->wait.sp) {
         /* the kernel tells these two without a pause; what lies deeper is mostly found on the stack
          */
@@ -91,16 +115,10 @@ static int read_blocked(struct reading *reading)
         return error;
     if (thread_probe_read(&reading->slot->probe, &after))
         return -ESRCH;
-    if (!after.off_cpu || after.turns != reading->wait.turns)
+    /* a kernel without the account says 0 at any time */
+    if (!after.off_cpu || !after.turns || after.turns != reading->wait.turns)
         return -EAGAIN;
     return error;
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* What a pause was like, on both sides. */
@@ -121,6 +139,7 @@ static void pause_count(struct stack_counts *counts, const struct hold *hold, ui
     uint64_t stood_ns = hold->stood_ns > queued_ns ? hold->stood_ns - queued_ns : 0;
     uint64_t lost_ns = stood_ns > hold->waited_ns ? stood_ns - hold->waited_ns : 0;
     counts->pauses++;
+    counts->stood_ns += stood_ns;
     counts->paused_ns += lost_ns > hold->work_ns ? lost_ns : hold->work_ns;
     if (stood_ns > counts->longest_pause_ns)
         counts->longest_pause_ns = stood_ns;
@@ -141,6 +160,39 @@ static void wait_judge(struct reading *reading, const struct hold *hold)
     pause_count(&reading->reader->counts, hold, queued_ns);
 }
 
+/* Whoever is met coming back from the kernel again and again is approached with care from now on.
+ */
+static void calls_count(struct thread_slot *slot, bool in_call)
+{
+    if (slot->careful_looks)
+        return;
+    slot->calls = in_call ? slot->calls + CALL_WEIGHT : slot->calls ? slot->calls - 1 : 0;
+    if (slot->calls >= CALLS_MANY) {
+        slot->careful_looks = CAREFUL_LOOKS;
+        slot->calls = 0;
+    }
+}
+
+/*
+ * A thread that calls the kernel often would mostly be met where it comes back from there. It is
+ * looked at a moment later, at a moment that was set before, whatever it does then.
+ */
+static void approach(struct reading *reading)
+{
+    struct thread_slot *slot = reading->slot;
+    struct core_holder *holder = reading->reader->options.holder;
+    bool moves = !reading->wait.off_cpu || reading->wait.turns != slot->turns;
+    if (!holder || !reading->may_pause || !moves || !slot->careful_looks || !slot->probe_open ||
+        reading->reader->approaches == APPROACHES_MOST)
+        return;
+    reading->reader->approaches++;
+    slot->careful_looks--;
+    reading->core_held_ns = core_holder_take(holder, thread_probe_core(&slot->probe));
+    thread_probe_read(&slot->probe, &reading->wait);
+    if (reading->wait.off_cpu && TAKE(reading->core_held_ns, 0))
+        core_holder_release(holder);
+}
+
 /*
  * The kernel's account of a thread that runs lags by up to a tick; it is exact once the thread has
  * left its core, which is a moment after the kernel tells of the stop.
@@ -148,19 +200,26 @@ static void wait_judge(struct reading *reading, const struct hold *hold)
 static int read_paused(struct reading *reading)
 {
     const struct stack_reader *reader = reading->reader;
+    struct core_holder *holder = reading->core_held_ns ? reader->options.holder : NULL;
     uint64_t waited_ns = core_wait_read(reader->core_wait_fd);
     struct hold hold = { .before = reading->wait };
     struct pause pause = { 0 };
     uint64_t since_ns = clock_ns(CLOCK_MONOTONIC);
-    int error = thread_pause(reading->slot->tid, &pause);
+    bool runs = reading->slot->probe_open && !reading->wait.off_cpu;
+    int error = runs ? thread_pause_running(reading->slot->tid, holder, &pause)
+                     : thread_pause(reading->slot->tid, &pause);
     if (error)
         return error;
     hold.stop_ns = clock_ns(CLOCK_MONOTONIC) - since_ns;
+    uint64_t held_ns = TAKE(reading->core_held_ns, 0);
+    if (held_ns && pause.since_ns - held_ns < CORE_HOLD_NS)
+        pause.since_ns = held_ns;
     uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    error = stack_look(reading, reading->still);
+    error = still_look(reading);
     /* without native stacks they tell the kernel's work at least */
     if (!error && thread_read_registers(&pause, &reading->image.registers) == 0 && reading->native)
         image_copy(reading, reading->image.registers.sp);
+    calls_count(reading->slot, reading->image.registers.in_call);
     if (reading->slot->probe_open)
         thread_probe_account(&reading->slot->probe, &reading->wait);
     int64_t stood = thread_resume(&pause);
@@ -190,6 +249,8 @@ static const char *error_text(int error)
         return "the kernel refused to pause the thread";
     case -ENOMEM:
         return "out of memory";
+    case -EBADMSG:
+        return "its stack, or a name there, is none that CPython makes";
     default:
         return "the thread changed its stack at every look";
     }
@@ -297,11 +358,18 @@ static int look_once(struct reading *reading, struct thread_event *event)
     return error ? paused : 0;
 }
 
+static unsigned tries_of(const struct reading *reading)
+{
+    if (!reading->may_pause)
+        return LOOK_TRIES;
+    return reading->thread->shares_id ? DOUBTFUL_TRIES : PAUSE_TRIES;
+}
+
 /* What was torn is looked at again, after the thread has had time to get on. */
 static int look(struct reading *reading, struct thread_event *event)
 {
     struct stack_counts *counts = &reading->reader->counts;
-    unsigned tries = reading->may_pause ? PAUSE_TRIES : LOOK_TRIES, failed = 0;
+    unsigned tries = tries_of(reading), failed = 0;
     struct timespec breath = { .tv_nsec = BREATH_NS };
     int error = look_once(reading, event);
     while (is_torn(error) && ++failed < tries) {
@@ -324,6 +392,7 @@ static int look(struct reading *reading, struct thread_event *event)
         reading->reader->threads_outdated = true;
     else
         *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
+    counts->refused += error == -EPERM;
     counts->cut += !error && event->error;
     return error;
 }
@@ -336,6 +405,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .slot = &reader->slots[index],
         .native = reader->options.native,
         .still = MOMENT_STILL,
+        .wait = { .state = THREAD_WAIT_OTHER }, /* what it does is not known yet */
     };
     reading.may_pause = !reader->options.nonblocking && reading.slot->tid;
     const struct py_thread *thread = reading.thread;
@@ -344,6 +414,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
     else if (reading.slot->probe_open)
         thread_probe_read(&reading.slot->probe, &reading.wait);
     reading.slot->accounted = false;
+    approach(&reading);
     *ret = (struct thread_event){
         .tid = reading.slot->tid,
         .ident = thread->ident,
@@ -353,6 +424,9 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
         .met = state_of(&reading),
     };
     int error = look(&reading, ret);
+    if (reading.core_held_ns)
+        core_holder_release(reader->options.holder);
+    reading.slot->turns = reading.wait.turns;
     ret->run_ns = reading.wait.run_ns;
     ret->queued_ns = reading.wait.queued_ns;
     if (error)

@@ -191,9 +191,13 @@ int recorder_add_tick(struct recorder *recorder, const struct tick_event *tick)
 int recorder_add_process(struct recorder *recorder, const struct process_event *process)
 {
     FILE *into = recorder->into;
-    fprintf(into, "process\t%d\t%d\t%d\t%.9g\t%.9g\t%.9g\t%" PRIu64 "\t%d", (int)process->pid,
+    const struct footprint *footprint = &process->footprint;
+    fprintf(into, "process\t%d\t%d\t%d\t%.9g\t%.9g\t%.9g\t%" PRIu64, (int)process->pid,
             (int)process->ppid, process->rank, process->start_s, process->end_s, process->cpu_s,
-            process->peak_rss_bytes, process->exit_status);
+            process->peak_rss_bytes);
+    fprintf(into, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d", footprint->rss_bytes,
+            footprint->pss_bytes, footprint->shared_bytes, footprint->private_bytes,
+            process->exit_status);
     put_text(into, process->executable);
     put_text(into, process->python);
     put_text(into, process->cwd);

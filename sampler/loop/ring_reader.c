@@ -4,6 +4,7 @@
 #include "pyabi/layout.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/code_names.h"
+#include "sampler/target/proc_file.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -58,6 +59,10 @@ static struct ring_python python_write(const struct py_layout *layout)
 
 static void head_write(const struct ring_settings *settings, struct ring_head *head)
 {
+    struct proc_stat own = { 0 };
+    proc_read_pid_stat(getpid(), &own);
+    head->reader_pid = (uint32_t)getpid();
+    head->reader_start = own.start_time;
     memcpy(head->magic, RING_MAGIC, sizeof head->magic);
     head->version = RING_VERSION;
     head->slot_size = RING_SLOT_SIZE;
@@ -74,7 +79,8 @@ static int ring_map(struct ring_reader *reader)
 {
     const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     reader->size = SLOTS_AT + reader->settings.slot_count * RING_SLOT_SIZE;
-    reader->fd = memfd_create("scalene-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (reader->fd < 0)
+        reader->fd = memfd_create(RING_FILE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (reader->fd < 0 || ftruncate(reader->fd, (off_t)reader->size) ||
         fcntl(reader->fd, F_ADD_SEALS, seals))
         return -errno;
@@ -103,9 +109,10 @@ void ring_reader_free(struct ring_reader *reader)
 
 DEFINE_CLEANUP(struct ring_reader *, ring_reader_free)
 
-int ring_reader_new(const struct ring_settings *settings, struct ring_reader **ret,
-                    struct failure *why)
+int ring_reader_adopt(int fd, const struct ring_settings *settings, struct ring_reader **ret,
+                      struct failure *why)
 {
+    AUTO_CLOSE int file = fd;
     uint64_t count = settings->slot_count;
     if (count < 2 || count > SLOTS_MOST || (count & (count - 1)) || !settings->window ||
         !settings->copy_window)
@@ -114,7 +121,7 @@ int ring_reader_new(const struct ring_settings *settings, struct ring_reader **r
     CLEANUP(ring_reader_freep) struct ring_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return failure_set(why, -ENOMEM, "out of memory");
-    reader->fd = -1;
+    reader->fd = TAKE_FD(file);
     reader->settings = *settings;
     reader->record = malloc(RING_RECORD_SLOTS * RING_SLOT_ROOM);
     reader->frames = calloc(RING_FRAMES, sizeof *reader->frames);
@@ -126,6 +133,12 @@ int ring_reader_new(const struct ring_settings *settings, struct ring_reader **r
                            strerror(-error));
     *ret = TAKE_PTR(reader);
     return 0;
+}
+
+int ring_reader_new(const struct ring_settings *settings, struct ring_reader **ret,
+                    struct failure *why)
+{
+    return ring_reader_adopt(-1, settings, ret, why);
 }
 
 int ring_reader_fd(const struct ring_reader *reader)
@@ -240,8 +253,11 @@ static void change_fill(const struct change_record *record, struct memory_event 
     event->size_bytes = record->head.kind == RECORD_FREED ? 0 : record->size;
 }
 
-static int process_begin(struct ring_reader *reader, const struct process_record *record)
+static int process_begin(struct ring_reader *reader, const struct process_record *record,
+                         struct ring_sink *sink)
 {
+    if (sink->process)
+        sink->process(sink, (pid_t)record->head.pid, (pid_t)record->ppid);
     return code_names_begin(reader->names, (pid_t)record->head.pid, (pid_t)record->ppid,
                             record->forked != 0);
 }
@@ -266,7 +282,7 @@ static int record_tell(struct ring_reader *reader, uint64_t now_ns, struct ring_
     case RECORD_CODE:
         return code_names_add(reader->names, record);
     case RECORD_PROCESS:
-        error = process_begin(reader, record);
+        error = process_begin(reader, record, sink);
         break;
     case RECORD_ALLOCATED:
     case RECORD_COPIED:
@@ -362,6 +378,11 @@ static uint64_t tickets_end(struct ring_reader *reader)
     return reader->position;
 }
 
+bool ring_reader_has_news(const struct ring_reader *reader)
+{
+    return atomic_load_explicit(&reader->head->next, memory_order_acquire) != reader->position;
+}
+
 long ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, struct ring_sink *sink)
 {
     uint64_t limit = tickets_end(reader);
@@ -396,6 +417,11 @@ static uint64_t sum(uint64_t a, uint64_t b)
 static uint64_t lost_bytes(const struct ring_reader *reader, enum record_kind kind)
 {
     return atomic_load_explicit(&reader->head->lost_bytes[kind], memory_order_relaxed);
+}
+
+uint32_t ring_reader_gaps(const struct ring_reader *reader)
+{
+    return atomic_load_explicit(&reader->head->gaps, memory_order_relaxed);
 }
 
 void ring_reader_losses(const struct ring_reader *reader, struct memory_loss_event *ret)

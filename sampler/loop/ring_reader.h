@@ -10,6 +10,7 @@
 
 struct ring_reader;
 
+#define RING_FILE_NAME "scalene-ring"
 #define RING_PATIENCE_NS ((uint64_t)200000000)
 
 struct ring_settings {
@@ -22,6 +23,10 @@ struct ring_settings {
 /* The ring is not armed yet. -EINVAL, -ENOMEM or why there can be no memory file. */
 int ring_reader_new(const struct ring_settings *settings, struct ring_reader **ret,
                     struct failure *why);
+
+/* The same in a memory file that is there and empty, and taken over. */
+int ring_reader_adopt(int fd, const struct ring_settings *settings, struct ring_reader **ret,
+                      struct failure *why);
 void ring_reader_free(struct ring_reader *reader);
 
 /* The memory file, sealed against being cut; borrowed. */
@@ -33,7 +38,12 @@ void ring_reader_arm(struct ring_reader *reader, bool armed);
 /* 0, or a negative errno, which ends the draining. */
 struct ring_sink {
     int (*memory)(struct ring_sink *self, const struct memory_event *event);
+    /* a process has the shim, and so says; NULL: nobody wants to know */
+    void (*process)(struct ring_sink *self, pid_t pid, pid_t parent);
 };
+
+/* Has anybody written since it was drained? Costs nothing. */
+bool ring_reader_has_news(const struct ring_reader *reader);
 
 /*
  * Tells all that was written up to now, in the order of tickets. `now_ns` is CLOCK_MONOTONIC; by it
@@ -47,6 +57,9 @@ void ring_reader_forget(struct ring_reader *reader, pid_t pid);
 
 /* What was read and lost since the reader was made. */
 void ring_reader_losses(const struct ring_reader *reader, struct memory_loss_event *ret);
+
+/* What some process knows that it does not tell of: bits of enum ring_gap (ring_layout.h). */
+uint32_t ring_reader_gaps(const struct ring_reader *reader);
 
 /* Has the process told that it has the shim? */
 bool ring_reader_knows(const struct ring_reader *reader, pid_t pid);

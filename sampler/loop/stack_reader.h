@@ -22,10 +22,14 @@ struct thread_slot {
     pid_t tid;          /* 0: not known */
     char comm[16];
     struct view *view;
+    remote_addr stack_end; /* where a copy of the C stack came to its end; 0: none did */
     struct thread_probe probe;
     bool probe_open, seen;
     bool accounted;  /* `wait` is fresh */
     unsigned doubts; /* looks of it without a pause that have to be proven twice */
+    unsigned calls;  /* weighs how often it was met where it came back from the kernel, lately */
+    unsigned careful_looks; /* still to be made at moments that were set before */
+    uint64_t turns;         /* at its last look */
     struct wait_state wait;
 };
 
@@ -47,8 +51,9 @@ struct stack_reader {
     struct os_thread *os_threads;
     int os_thread_count;
     uint64_t generation;
+    unsigned approaches;   /* in this round */
     bool maps_outdated;    /* an address was in none of them */
-    bool threads_outdated; /* one has ended, and another may have taken its place in the list */
+    bool threads_outdated; /* one has begun, or has ended and left its place to another */
     struct stack_counts counts;
     int core_wait_fd; /* our own account, to tell our work from the machine's being full */
 };

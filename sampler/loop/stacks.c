@@ -2,6 +2,7 @@
 
 #include "pyabi/view.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/loop/thread_owner.h"
 #include "sampler/target/cpu_clock.h"
 
 #include <string.h>
@@ -33,6 +34,8 @@ static int native_open(struct stack_reader *reader, struct failure *why)
         error = native_symbols_open(&process->memory, process->proc_fd, &reader->symbols);
     if (!error)
         error = unwinder_libunwind.set_maps(reader->unwind, &reader->maps);
+    if (!error && reader->options.objects)
+        native_symbols_share(reader->symbols, reader->options.objects);
     if (!error)
         native_symbols_want_lines(reader->symbols, reader->options.native_lines);
     if (!error)
@@ -139,6 +142,31 @@ static struct thread_slot *slot_find(struct stack_reader *reader, size_t hint,
     return NULL;
 }
 
+static const struct os_thread *os_thread_by_stack(const struct stack_reader *reader,
+                                                  const struct py_thread *thread)
+{
+    struct maps maps;
+    if (maps_read(reader->process->proc_fd, &maps))
+        return NULL;
+    const struct os_thread *found = thread_owner_by_stack(
+        reader->process, &maps, thread->c_stack, reader->os_threads, reader->os_thread_count);
+    maps_done(&maps);
+    return found;
+}
+
+/* A number of Python's that is no thread's is older than a fork that Python did not see. */
+static const struct os_thread *os_thread_of(const struct stack_reader *reader,
+                                            const struct py_thread *thread)
+{
+    if (thread->shares_id && thread->c_stack)
+        return os_thread_by_stack(reader, thread);
+    const struct os_thread *found = os_thread_find(reader, thread->native_id);
+    return found || thread->shares_id
+               ? found
+               : thread_owner_by_struct(&reader->process->memory, thread->ident, reader->os_threads,
+                                        reader->os_thread_count);
+}
+
 static int slot_fill(struct stack_reader *reader, const struct py_thread *thread,
                      struct thread_slot *slot)
 {
@@ -147,7 +175,7 @@ static int slot_fill(struct stack_reader *reader, const struct py_thread *thread
         .ident = thread->ident,
         .native_id = thread->native_id,
     };
-    const struct os_thread *os_thread = os_thread_find(reader, thread->native_id);
+    const struct os_thread *os_thread = os_thread_of(reader, thread);
     if (os_thread) {
         slot->tid = os_thread->tid;
         memcpy(slot->comm, os_thread->comm, sizeof slot->comm);
@@ -155,6 +183,16 @@ static int slot_fill(struct stack_reader *reader, const struct py_thread *thread
     if (slot->tid)
         slot->probe_open = thread_probe_open(reader->process, slot->tid, &slot->probe) == 0;
     return view_new(&slot->view);
+}
+
+/* Who is known by a number of its own keeps it. */
+static bool slot_holds(const struct stack_reader *reader, const struct thread_slot *slot,
+                       const struct py_thread *thread)
+{
+    if (!slot || !slot->tid || !thread->shares_id)
+        return slot && slot->tid;
+    const struct os_thread *os_thread = os_thread_of(reader, thread);
+    return os_thread && os_thread->tid == slot->tid;
 }
 
 /* Slots in the order of this round's threads; what is gone is let go. */
@@ -168,7 +206,7 @@ static int slots_match(struct stack_reader *reader)
         reader->slots[i].seen = false;
     for (size_t i = 0; i < reader->thread_count && !error; i++) {
         struct thread_slot *old = slot_find(reader, i, &reader->threads[i]);
-        if (old) {
+        if (slot_holds(reader, old, &reader->threads[i])) {
             slots[i] = *old;
             old->seen = true;
         } else {
@@ -188,6 +226,7 @@ int stack_reader_list(struct stack_reader *reader)
 {
     int count = -EAGAIN;
     arena_empty(&reader->arena);
+    reader->approaches = 0;
     for (unsigned i = 0; i < LIST_TRIES && count == -EAGAIN; i++)
         count = python_list_threads(reader->python, (uint64_t)reader->process->inner_pid,
                                     &reader->threads);
@@ -208,7 +247,7 @@ int stack_reader_list(struct stack_reader *reader)
 static int maps_refresh(struct stack_reader *reader)
 {
     struct maps fresh, old = reader->maps;
-    if (!reader->maps_outdated || maps_read(reader->process->proc_fd, &fresh))
+    if (maps_read(reader->process->proc_fd, &fresh))
         return 0;
     reader->maps_outdated = false;
     reader->maps = fresh; /* the borrowers keep the address, not what stands there */
@@ -222,14 +261,20 @@ static int maps_refresh(struct stack_reader *reader)
 int stack_reader_begin(struct stack_reader *reader)
 {
     arena_empty(&reader->arena);
-    int error = reader->options.native ? maps_refresh(reader) : 0;
-    if (error)
-        return error;
+    reader->approaches = 0;
     int changed = python_threads_changed(reader->python);
     if (changed < 0)
         return changed;
-    changed |= reader->threads_outdated;
-    return changed ? stack_reader_list(reader) : (int)reader->thread_count;
+    reader->threads_outdated = reader->threads_outdated || changed;
+    return reader->threads_outdated || reader->maps_outdated;
+}
+
+int stack_reader_renew(struct stack_reader *reader)
+{
+    int error = reader->maps_outdated ? maps_refresh(reader) : 0;
+    if (error)
+        return error;
+    return reader->threads_outdated ? stack_reader_list(reader) : (int)reader->thread_count;
 }
 
 uint64_t stack_reader_generation(const struct stack_reader *reader)

@@ -213,6 +213,10 @@ static int process_read(struct stream *stream)
     process.end_s = float_take(stream);
     process.cpu_s = float_take(stream);
     process.peak_rss_bytes = number_take(stream, 10);
+    process.footprint.rss_bytes = number_take(stream, 10);
+    process.footprint.pss_bytes = number_take(stream, 10);
+    process.footprint.shared_bytes = number_take(stream, 10);
+    process.footprint.private_bytes = number_take(stream, 10);
     process.exit_status = integer_take(stream);
     process.executable = text_take(stream);
     process.python = text_take(stream);

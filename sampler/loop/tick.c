@@ -1,6 +1,8 @@
 #include "sampler/loop/tick.h"
 
 #include "sampler/base/cleanup.h"
+#include "sampler/base/intern.h"
+#include "sampler/loop/busy_time.h"
 #include "sampler/loop/target_state.h"
 #include "sampler/target/cpu_clock.h"
 #include "sampler/target/threads.h"
@@ -9,20 +11,24 @@
 
 enum {
     NAMES_FIRST_NS = 1000000,
-    NAP_FIRST_NS = 1000000,      /* a thread that did not run is asked again after this, … */
-    NAP_DOUBTFUL_NS = 100000000, /* … and each time after twice as long, up to this, … */
+    NAP_FIRST_NS = 1000000, /* a thread that did not run is asked again after this, … */
+    NAP_GROWTH = 4,
+    NAP_DOUBTFUL_NS = 100000000, /* … and each time after NAP_GROWTH times as long, up to this, … */
     FEW_THREADS = 8, /* … or at once where so few could have run instead: what waits again may
                         wait elsewhere, … */
+    PAUSED_RUN_NS = 10000, /* a sleeper takes a third of it to stand still and to sleep on */
     RSS_EVERY_NS = 100000000,
 };
 
 /* … or this while the process uses no CPU time at all. */
-static const uint64_t NAP_LONGEST_NS = 4000000000;
+static const uint64_t NAP_LONGEST_NS = 60000000000;
 
 static void accounts_free(struct account *accounts, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         free(accounts[i].frames);
+        free(accounts[i].told_frames);
+    }
     free(accounts);
 }
 
@@ -55,6 +61,7 @@ void target_close(struct target *target)
     accounts_free(target->ended, target->ended_count);
     unseen_free(target->unseen);
     free(target->samples);
+    intern_free(target->texts);
     stack_reader_close(target->reader);
     process_close(target->process);
     free(target);
@@ -63,6 +70,11 @@ void target_close(struct target *target)
 struct stack_reader *target_reader(struct target *target)
 {
     return target->reader;
+}
+
+const struct process *target_process(const struct target *target)
+{
+    return target->process;
 }
 
 pid_t target_pid(const struct target *target)
@@ -105,7 +117,8 @@ static int accounts_match(struct target *target, size_t count)
         accounts[i].tid = thread.tid;
         accounts[i].ident = thread.ident;
         accounts[i].interpreter = thread.interpreter;
-        accounts[i].born = accounts[i].born || (!old && target->generation);
+        accounts[i].born =
+            accounts[i].born || (!old && target->generation && thread.tid != target->process->pid);
     }
     target->ended = target->accounts;
     target->ended_count = target->count;
@@ -135,7 +148,9 @@ static int round_begin(struct target *target, uint64_t now_ns)
     target->has_ended = false;
     target->young = NULL;
     target->busy_count = 0;
-    int count = stack_reader_begin(target->reader);
+    int changed = stack_reader_begin(target->reader);
+    int error = changed > 0 ? target_keep_texts(target) : changed;
+    int count = !error && changed ? stack_reader_renew(target->reader) : error;
     if (count < 0)
         return count;
     bool same = stack_reader_generation(target->reader) == target->generation;
@@ -145,34 +160,15 @@ static int round_begin(struct target *target, uint64_t now_ns)
 
 /* ---- one thread ---- */
 
-static int frames_keep(struct account *account, const struct thread_event *event)
-{
-    if (event->frame_count > account->frame_capacity) {
-        struct frame_event *frames = realloc(account->frames, event->frame_count * sizeof *frames);
-        if (!frames)
-            return -ENOMEM;
-        account->frames = frames;
-        account->frame_capacity = event->frame_count;
-    }
-    memcpy(account->frames, event->frames, event->frame_count * sizeof *event->frames);
-    account->frame_count = event->frame_count;
-    /* who woke up under the look was not met working: long looks would meet it more often */
-    account->state = event->met == THREAD_RUNNING ? event->state : event->met;
-    account->cpu = event->cpu;
-    account->name = event->name;
-    account->has_stack = true;
-    return 0;
-}
-
 static void account_nap(struct account *account, uint64_t now_ns)
 {
-    account->nap_ns = account->nap_ns ? 2 * account->nap_ns : NAP_FIRST_NS;
+    account->nap_ns = account->nap_ns ? NAP_GROWTH * account->nap_ns : NAP_FIRST_NS;
     if (account->nap_ns > NAP_LONGEST_NS)
         account->nap_ns = NAP_LONGEST_NS;
     account->next_ns = now_ns + account->nap_ns;
 }
 
-void account_share_out(struct account *account, uint64_t cpu_ns, struct sample_event *sample)
+void account_share_out(const struct account *account, uint64_t cpu_ns, struct sample_event *sample)
 {
     uint64_t *share[] = {
         [CPU_PYTHON] = &sample->python_ns,
@@ -215,8 +211,7 @@ bool account_is_running(const struct account *account)
     return account->state == THREAD_RUNNING;
 }
 
-/* On a CPU, or it would be if there were one. */
-static bool is_busy(const struct account *account)
+bool account_is_busy(const struct account *account)
 {
     return account_is_running(account) || account->state == THREAD_WAIT_CPU;
 }
@@ -227,6 +222,17 @@ struct charge {
     uint64_t held_ns; /* it would have run, but for our pause */
 };
 
+/*
+ * All that it ever ran, unless that was told of before it was known for what it is: while an
+ * interpreter begins, its thread changes its face, and before an exec it was another program's.
+ */
+static uint64_t newcomer_ran(struct target *target, const struct account *account, uint64_t run_ns)
+{
+    uint64_t ran_ns = run_ns - unseen_take(target->unseen, account->tid);
+    uint64_t rest_ns = unseen_rest(target->unseen);
+    return ran_ns < rest_ns ? ran_ns : rest_ns;
+}
+
 static struct charge account_charge(struct target *target, struct account *account,
                                     const struct wait_state *wait, uint64_t now_ns)
 {
@@ -236,9 +242,9 @@ static struct charge account_charge(struct target *target, struct account *accou
         charge.ran_ns = wait->run_ns - account->run_ns;
         charge.queued_ns = wait->queued_ns - account->queued_ns;
         charge.wall_ns = now_ns - account->seen_ns;
-        charge.held_ns = is_busy(account) ? account->paused_ns : 0;
+        charge.held_ns = account_is_busy(account) ? account->stood_ns : 0;
     } else if (account->born && counts) {
-        charge.ran_ns = wait->run_ns - unseen_take(target->unseen, account->tid);
+        charge.ran_ns = newcomer_ran(target, account, wait->run_ns);
     }
     uint64_t told_ns = charge.ran_ns < target->excess_ns ? charge.ran_ns : target->excess_ns;
     charge.ran_ns -= told_ns;
@@ -246,8 +252,8 @@ static struct charge account_charge(struct target *target, struct account *accou
     account->pending_ns += charge.ran_ns;
     account->pending_queued_ns += charge.queued_ns;
     if (account->known && counts)
-        account->pending_off_ns += (int64_t)(charge.wall_ns - charge.ran_ns - told_ns -
-                                             charge.queued_ns - account->paused_ns);
+        account->pending_off_ns +=
+            (int64_t)(charge.wall_ns - charge.ran_ns - told_ns - charge.queued_ns - charge.held_ns);
     account->known = true;
     account->run_ns = wait->run_ns;
     account->queued_ns = wait->queued_ns;
@@ -267,14 +273,43 @@ static void sample_fill(struct account *account, struct sample_event *sample)
     if (account_is_running(account)) {
         account_share_out(account, account->pending_ns, sample);
         account->pending_ns = 0;
+        account->lost = false;
     }
-    if (is_busy(account)) {
+    if (account_is_busy(account)) {
         sample->wait_ns = account->pending_queued_ns;
         account->pending_queued_ns = 0;
     } else if (account->pending_off_ns > 0) {
         sample->wait_ns = (uint64_t)account->pending_off_ns;
         account->pending_off_ns = 0;
     }
+}
+
+void target_tell_wait(struct target *target, struct account *account, uint64_t until_ns)
+{
+    if (until_ns <= account->seen_ns || account_yields(target, account))
+        return;
+    account->pending_off_ns += (int64_t)(until_ns - account->seen_ns);
+    account->seen_ns = until_ns;
+    if (account->pending_off_ns <= 0)
+        return;
+    struct sample_event *sample = target_add_sample(target, account);
+    sample->samples = 0;
+    sample->wait_ns = (uint64_t)account->pending_off_ns;
+    account->pending_off_ns = 0;
+}
+
+/*
+ * Looks that were spared because nothing of the process ran would have met the thread where it was:
+ * its waiting up to then is that place's. Where others ran nobody knows what spared looks would
+ * have met, and all since the last one is the next place's, as it comes at a moment like any other.
+ */
+void target_tell_place(struct target *target, struct account *account)
+{
+    if (!account->has_stack || account_is_busy(account) || account->doubtful ||
+        account->left_ns <= account->seen_ns)
+        return;
+    target_tell_wait(target, account, account->left_ns);
+    account->told = true;
 }
 
 /* A thread that did not run has not moved. */
@@ -286,21 +321,39 @@ static bool is_left_alone(const struct target *target, const struct account *acc
             (target->count > FEW_THREADS && now_ns - account->seen_ns < NAP_DOUBTFUL_NS));
 }
 
+/*
+ * Since its last look. A sleeper that was paused then has run for as many turns as that takes, and
+ * briefly: one that woke up under the pause, and sleeps elsewhere now, may have as many.
+ */
+static bool has_moved(const struct account *account, const struct wait_state *wait)
+{
+    return !account->has_stack || account_is_busy(account) || !wait->off_cpu ||
+           wait->turns - account->turns > account->paused_turns ||
+           (account->paused_turns && wait->run_ns - account->run_ns > PAUSED_RUN_NS);
+}
+
 /* 1: a sample was added, 0: the thread is left alone, or a negative errno. */
 static int thread_tick(struct target *target, size_t index, uint64_t now_ns, struct charge *ret)
 {
     struct account *account = &target->accounts[index];
     struct wait_state wait;
-    if (account->gone || is_left_alone(target, account, now_ns))
+    if (account->gone)
         return 0;
+    if (is_left_alone(target, account, now_ns)) {
+        account->left_ns = now_ns;
+        account->doubtful = account->doubtful || !target->still;
+        return 0;
+    }
     if (stack_reader_account(target->reader, index, &wait)) {
         account->gone = target->has_ended = true;
         return 0;
     }
-    bool moved =
-        !account->has_stack || !wait.off_cpu || wait.turns - account->turns > account->paused_turns;
+    bool moved = has_moved(account, &wait);
+    if (moved)
+        target_tell_place(target, account);
     account->turns = wait.turns;
     account->paused_turns = 0;
+    account->doubtful = false;
     struct thread_event event;
     struct stack_counts before = stack_reader_counts(target->reader);
     int error = 0;
@@ -311,15 +364,18 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
     }
     *ret = account_charge(target, account, &wait, now_ns);
     struct stack_counts counts = stack_reader_counts(target->reader);
-    account->paused_ns = counts.paused_ns - before.paused_ns;
-    if (moved && wait.off_cpu) /* it comes up to stand still, and once more to sleep on */
+    account->stood_ns = counts.stood_ns - before.stood_ns;
+    if (moved && event.met != THREAD_RUNNING) /* it comes up to stand still, and to sleep on */
         account->paused_turns = 2 * (counts.pauses - before.pauses);
     if (error == -ESRCH)
         account->gone = target->has_ended = true;
-    if (error)
+    if (error) { /* its stack is not what is kept of it: to be read at the next look */
+        account->turns = account->next_ns = 0;
+        account->lost = true;
         return 0;
+    }
     if (moved) {
-        error = frames_keep(account, &event);
+        error = account_keep_stack(account, &event);
         if (error)
             return error;
         account->nap_ns = account->next_ns = 0;
@@ -352,8 +408,8 @@ static void sleepers_add(struct target *target, uint64_t now_ns, const struct id
     bool found = false;
     for (size_t i = 0; i < target->sample_count && !found; i++) {
         const struct sample_event *sample = &target->samples[i];
-        found =
-            sample->is_main && judge->takes(judge->context, sample->frames, sample->frame_count);
+        found = sample->is_main && sample->samples &&
+                judge->takes(judge->context, sample->frames, sample->frame_count);
     }
     for (size_t i = 0; i < target->count && !found; i++) {
         struct account *account = &target->accounts[i];
@@ -369,11 +425,11 @@ static void sleepers_add(struct target *target, uint64_t now_ns, const struct id
 int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge *judge,
                 struct tick_event *ret)
 {
-    uint64_t wall_ns = now_ns - target->last_ns, busy_ns = 0, cpu_ns = 0;
-    unsigned ran = 0;
+    uint64_t wall_ns = now_ns - target->last_ns, cpu_ns = 0;
+    struct busy_time busy = { 0 };
     int error = round_begin(target, now_ns);
     if (!error)
-        error = target_reserve_samples(target, target->count + target->ended_count);
+        error = target_reserve_samples(target, 2 * (target->count + target->ended_count));
     if (error)
         return error;
     target->still = cpu_clock_read(target->process->pid, &cpu_ns) == 0 && cpu_ns == target->cpu_ns;
@@ -383,14 +439,11 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
         int added = thread_tick(target, i, now_ns, &charge);
         if (added < 0)
             return added;
-        ran += charge.ran_ns > 0;
-        busy_ns += charge.ran_ns + charge.queued_ns + charge.held_ns;
-        target->busy_count += added && is_busy(&target->accounts[i]);
+        busy_add(&busy, charge.ran_ns, charge.queued_ns + charge.held_ns);
+        target->busy_count += added && account_is_busy(&target->accounts[i]);
     }
     target->last_ns = now_ns;
-    /* one thread at a time leaves an exact rest; several at once overlap, and the look decides */
-    uint64_t rest_ns = wall_ns > busy_ns ? wall_ns - busy_ns : 0;
-    target->pending_idle_ns += (int64_t)(ran <= 1 ? rest_ns : target->busy_count ? 0 : wall_ns);
+    target->pending_idle_ns += busy_rest(&busy, wall_ns, target->busy_count);
     error = target_tell_unseen(target, now_ns);
     if (error == -ENOMEM)
         return error;
@@ -411,52 +464,4 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
         .sample_count = target->sample_count,
     };
     return target->count || wall_ns ? 0 : -EAGAIN;
-}
-
-/* Who waits has done so up to now; the next look will know whether it was so. */
-static void wait_tell(struct target *target, struct account *account, uint64_t now_ns)
-{
-    if (now_ns <= account->seen_ns || account_yields(target, account))
-        return;
-    account->pending_off_ns += (int64_t)(now_ns - account->seen_ns);
-    account->seen_ns = now_ns;
-    if (account->pending_off_ns <= 0)
-        return;
-    struct sample_event *sample = target_add_sample(target, account);
-    sample->samples = 0;
-    sample->wait_ns = (uint64_t)account->pending_off_ns;
-    account->pending_off_ns = 0;
-}
-
-int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns, struct tick_event *ret)
-{
-    uint64_t pending_ns = 0;
-    target->sample_count = 0;
-    if (target_reserve_samples(target, 2 * target->count + 1))
-        return -ENOMEM;
-    for (size_t i = 0; i < target->count; i++) {
-        struct account *account = &target->accounts[i];
-        if (account->has_stack && !account->gone && !is_busy(account))
-            wait_tell(target, account, now_ns);
-        if (!account->pending_ns || !account->has_stack)
-            continue;
-        struct sample_event *sample = target_add_sample(target, account);
-        sample->samples = 0;
-        sample->kernel_ns = account->pending_ns; /* waking up and going to sleep again */
-        pending_ns += account->pending_ns;
-        account->pending_ns = 0;
-    }
-    struct account *runner = target_find_runner(target);
-    if (runner && untold_ns > pending_ns) {
-        struct sample_event *sample = target_add_sample(target, runner);
-        sample->samples = 0;
-        account_share_out(runner, untold_ns - pending_ns, sample);
-    }
-    *ret = (struct tick_event){
-        .time_ns = now_ns,
-        .pid = target->process->pid,
-        .samples = target->samples,
-        .sample_count = target->sample_count,
-    };
-    return 0;
 }

@@ -36,4 +36,5 @@ int target_flush(struct target *target, uint64_t now_ns, uint64_t untold_ns,
                  struct tick_event *ret);
 
 struct stack_reader *target_reader(struct target *target);
+const struct process *target_process(const struct target *target);
 pid_t target_pid(const struct target *target);

@@ -3,6 +3,7 @@
 #include "sampler/shim/account.h"
 
 #include "sampler/shim/early.h"
+#include "sampler/shim/hooks.h"
 #include "sampler/shim/python_hooks.h"
 #include "sampler/shim/records.h"
 #include "sampler/shim/sampling.h"
@@ -15,8 +16,8 @@
 #define NEVER (INT64_MAX / 2)
 
 /* While CPython starts, it may set its allocators again: that is looked after every so many bytes.
- */
-enum { STEP_AT_START = 4096 };
+ * Where listeners come and go, a thread sees every so many whether it is the same one as before. */
+enum { STEP_AT_START = 4096, STEP_ATTACHED = 16384 };
 
 __thread struct shim_thread shim_thread;
 
@@ -24,13 +25,14 @@ static _Atomic uint64_t block_numbers;
 
 struct stay stay_begin(void)
 {
-    struct stay stay = { errno, shim_thread.inside };
+    struct stay stay = { errno, shim_thread.inside, shim_thread.copy_countdown };
     shim_thread.inside = true;
     return stay;
 }
 
 void stay_end(struct stay stay)
 {
+    shim_thread.copy_countdown = stay.copy_countdown;
     shim_thread.inside = stay.inside;
     errno = stay.error;
 }
@@ -46,13 +48,14 @@ static int64_t distance_draw(uint64_t window)
 
 static void distance_set(int64_t *countdown, int64_t *beyond, int64_t distance)
 {
-    *countdown = distance;
-    if (distance > STEP_AT_START && python_hooks_unsettled())
-        *countdown = STEP_AT_START;
+    int64_t step = recorder.attached          ? STEP_ATTACHED
+                   : python_hooks_unsettled() ? STEP_AT_START
+                                              : INT64_MAX;
+    *countdown = distance < step ? distance : step;
     *beyond = distance - *countdown;
 }
 
-static void thread_seed(struct shim_thread *thread)
+static void thread_seed(struct shim_thread *thread, uint32_t term)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -63,7 +66,7 @@ static void thread_seed(struct shim_thread *thread)
         random_next(&thread->random);
     thread->beyond = distance_draw(recorder.ring.window);
     thread->copy_beyond = distance_draw(recorder.ring.copy_window);
-    thread->seeded = true;
+    thread->term = term;
 }
 
 /* The countdown is below zero. Is the distance over, too? Then another one begins. */
@@ -73,8 +76,9 @@ static bool sample_is_due(int64_t *countdown, int64_t *beyond, uint64_t window)
         *countdown = 0;
         return false;
     }
-    if (!shim_thread.seeded)
-        thread_seed(&shim_thread);
+    uint32_t term = atomic_load_explicit(&recorder.term, memory_order_relaxed);
+    if (shim_thread.term != term)
+        thread_seed(&shim_thread, term);
     int64_t left = *countdown + *beyond;
     distance_set(countdown, beyond, left < 0 ? distance_draw(window) : left);
     return left < 0 && recorder_listens();
@@ -84,6 +88,14 @@ static bool allocation_is_due(void)
 {
     python_hooks_look();
     return sample_is_due(&shim_thread.countdown, &shim_thread.beyond, recorder.ring.window);
+}
+
+void account_look_soon(void)
+{
+    if (shim_thread.countdown > 0) {
+        shim_thread.beyond += shim_thread.countdown;
+        shim_thread.countdown = 0;
+    }
 }
 
 /* ---- blocks ---- */
@@ -142,12 +154,17 @@ static void block_keep(const void *address, const struct block *block)
         block_end(block);
 }
 
+static bool is_countable(enum allocation_domain domain)
+{
+    return domain != DOMAIN_NATIVE || !hooks_pass_by;
+}
+
 /* An unsampled block, new or not, has grown to `size`, and the countdown is over. */
 static void account_growth(const void *address, size_t size, size_t growth,
                            enum allocation_domain domain)
 {
     struct stay stay = stay_begin();
-    if (allocation_is_due()) {
+    if (allocation_is_due() && is_countable(domain)) {
         struct block block = { .size = size };
         growth_told(&block, growth, domain);
         block_keep(address, &block);
@@ -206,15 +223,16 @@ void resizing_end(struct resizing *resizing, const void *old, const void *new, s
 void account_copy(size_t size)
 {
     if (shim_thread.inside) {
-        shim_thread.copy_countdown += (int64_t)size;
+        shim_thread.copy_countdown += (int64_t)size; /* else the next is taken for the sample */
         if (shim_thread.watch && size > shim_thread.watch->copied)
             shim_thread.watch->copied = size;
-        shim_thread.copy_countdown += (int64_t)size; /* else the next is taken for the sample */
         return;
     }
     struct stay stay = stay_begin();
-    if (sample_is_due(&shim_thread.copy_countdown, &shim_thread.copy_beyond,
-                      recorder.ring.copy_window))
+    bool due = sample_is_due(&shim_thread.copy_countdown, &shim_thread.copy_beyond,
+                             recorder.ring.copy_window);
+    stay.copy_countdown = shim_thread.copy_countdown;
+    if (due)
         record_copied(sampling_weight(size, recorder.ring.copy_window));
     stay_end(stay);
 }

@@ -67,10 +67,15 @@ bool growth_sample(struct block *block, size_t growth, enum allocation_domain do
 void block_shrink(struct block *block, uint64_t size);
 void block_end(const struct block *block);
 
-/* A stay inside of the shim: nothing that happens meanwhile is counted, and errno stays. */
+/* The calling thread's next allocation is looked at, sample or not. */
+void account_look_soon(void);
+
+/* A stay inside of the shim: nothing that happens meanwhile is counted, neither blocks nor what is
+ * copied into the ring, and errno stays. */
 struct stay {
     int error;
     bool inside;
+    int64_t copy_countdown;
 };
 
 struct stay stay_begin(void);

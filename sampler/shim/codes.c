@@ -180,9 +180,13 @@ uint32_t code_identify(const struct ring_python *layout, const void *address)
     uint64_t mixed = (uint64_t)((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15u;
     _Atomic uint32_t *chain = &chains[(mixed >> 40) & (CHAINS - 1)];
     uint32_t id = atomic_load_explicit(chain, memory_order_acquire);
-    for (; id; id = all[id].next)
+    /* older ones behind newer ones: all else is of a thread that was here when they were forgotten
+     */
+    for (uint32_t next; id; id = next < id ? next : 0) {
         if (code_equal(&all[id], &code))
             return id;
+        next = all[id].next;
+    }
     return code_is_internal(layout, &code) ? CODE_INTERNAL : code_add(all, chain, &code);
 }
 
@@ -198,6 +202,21 @@ void code_set_told(uint32_t id)
     struct code *all = atomic_load_explicit(&codes, memory_order_acquire);
     atomic_store_explicit(&all[id].told, atomic_load_explicit(&telling, memory_order_relaxed),
                           memory_order_relaxed);
+}
+
+bool codes_are_full(void)
+{
+    return atomic_load_explicit(&code_count, memory_order_relaxed) >= CODES;
+}
+
+void codes_forget(void)
+{
+    struct code *all = atomic_load(&codes);
+    for (size_t i = 0; i < CHAINS; i++)
+        atomic_store_explicit(&chains[i], 0, memory_order_relaxed);
+    if (all)
+        space_empty(all, CODES * sizeof *all);
+    atomic_store(&code_count, 1);
 }
 
 void codes_untell(void)

@@ -1,7 +1,8 @@
 /*
  * The code objects that samples met: each has an id, and is told of before a record names it. A
- * code object that takes the address of one that died is another one. Nothing is forgotten; when
- * there are too many, the rest has no id. Lock-free; holds no references.
+ * code object that takes the address of one that died is another one. While somebody
+ * listens nothing is forgotten; when there are too many, the rest has no id. Lock-free; holds no
+ * references.
  */
 #pragma once
 
@@ -32,6 +33,12 @@ void code_set_told(uint32_t id);
 /* As it stands there now. What is not ASCII is converted into `buffer`, and cut to it. */
 void code_text_read(const struct ring_python *layout, const void *code, char *buffer, size_t size,
                     struct code_text *ret);
+
+/* Has any been met that got none? */
+bool codes_are_full(void);
+
+/* For the next who listens. Threads that are in the middle of it give ids that are nobody's. */
+void codes_forget(void);
 
 /* In a child after fork: it has told of nothing. */
 void codes_untell(void);

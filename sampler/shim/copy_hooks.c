@@ -98,3 +98,45 @@ HOOK_EXPORTED char *strncpy(char *to, const char *from, size_t size)
     stpncpy(to, from, size);
     return to;
 }
+
+/*
+ * The same where the compiler knows how much room there is (_FORTIFY_SOURCE). What does not fit
+ * ends in the next function, which ends the program.
+ */
+#define MOVE_CHECKED(function, unchecked)                                                          \
+    HOOK_EXPORTED void *function(void *to, const void *from, size_t size, size_t room)             \
+    {                                                                                              \
+        return UNLIKELY(size > room) ? next.function(to, from, size, room)                         \
+                                     : unchecked(to, from, size);                                  \
+    }
+
+MOVE_CHECKED(__memcpy_chk, memcpy)
+MOVE_CHECKED(__memmove_chk, memmove)
+MOVE_CHECKED(__mempcpy_chk, mempcpy)
+
+HOOK_EXPORTED char *__stpcpy_chk(char *to, const char *from, size_t room)
+{
+    if (UNLIKELY(!next.__stpcpy_chk))
+        return stpcpy(to, from);
+    char *end = next.__stpcpy_chk(to, from, room);
+    account_copied((size_t)(end - to) + 1);
+    return end;
+}
+
+HOOK_EXPORTED char *__strcpy_chk(char *to, const char *from, size_t room)
+{
+    __stpcpy_chk(to, from, room);
+    return to;
+}
+
+HOOK_EXPORTED char *__stpncpy_chk(char *to, const char *from, size_t size, size_t room)
+{
+    return UNLIKELY(size > room) ? next.__stpncpy_chk(to, from, size, room)
+                                 : stpncpy(to, from, size);
+}
+
+HOOK_EXPORTED char *__strncpy_chk(char *to, const char *from, size_t size, size_t room)
+{
+    __stpncpy_chk(to, from, size, room);
+    return to;
+}

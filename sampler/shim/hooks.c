@@ -2,12 +2,13 @@
  * malloc and its family, and mmap's. Nearly always a call that is passed on and a subtraction; what
  * an allocator calls in turn is passed on alone.
  */
-#define _GNU_SOURCE 1 /* RTLD_NEXT, mremap */
+#define _GNU_SOURCE 1 /* RTLD_NEXT, dladdr1, mremap */
 
 #include "sampler/shim/hooks.h"
 
 #include "sampler/shim/account.h"
 #include "sampler/shim/early.h"
+#include "sampler/shim/loaded_object.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,6 +24,8 @@ static void free_early(void *address);
 /* Of two that everything calls it is not asked each time whether they are known yet. */
 struct next_functions next = { .free = free_early, .memmove = memmove_early };
 
+bool hooks_pass_by;
+
 /* ---- before the next functions are known ---- */
 
 static void *early_move(const void *old, size_t size)
@@ -34,11 +37,79 @@ static void *early_move(const void *old, size_t size)
     return new;
 }
 
-/* dlsym gives a data pointer: what it points to is copied, not cast. */
-static void next_find(const char *name, void *ret)
+typedef void *function_find(const char *name);
+
+static void *find_next(const char *name)
 {
-    void *found = dlsym(RTLD_NEXT, name);
+    return dlsym(RTLD_NEXT, name);
+}
+
+struct definition {
+    const char *name;
+    void *found;
+};
+
+/* Not ours, and none that the loader would have to ask for the function first. */
+static bool definition_look(const struct loaded_object *object, void *argument)
+{
+    struct definition *definition = argument;
+    if (loaded_object_holds(object, &next))
+        return false;
+    const ElfW(Sym) *symbol = loaded_object_define(object, definition->name);
+    if (symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC)
+        definition->found = (void *)(object->base + symbol->st_value);
+    return definition->found != NULL;
+}
+
+static bool is_ours(const void *function)
+{
+    Dl_info info, own;
+    return dladdr(function, &info) && dladdr(&next, &own) && info.dli_fbase == own.dli_fbase;
+}
+
+/*
+ * Whoever is first for all. Where a program that is not position-independent takes a function's
+ * address, that address is a place in the program which jumps to the function by an import: then
+ * the import would lead to us, and we back there. So the first that defines it is looked for.
+ */
+static void *find_first(const char *name)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    struct definition definition = { name, NULL };
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (found && is_ours(found))
+        return find_next(name);
+    bool told = found && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT);
+    if (!told || !symbol || symbol->st_shndx != SHN_UNDEF)
+        return found;
+    loaded_objects_walk(definition_look, &definition);
+    return definition.found ? definition.found : find_next(name);
+}
+
+/* dlsym gives a data pointer: what it points to is copied, not cast. */
+static void function_set(function_find *find, const char *name, void *ret)
+{
+    void *found = find(name);
     __builtin_memcpy(ret, &found, sizeof found);
+}
+
+static void next_find(function_find *find)
+{
+    struct next_functions found;
+#define HOOK(type, name, parameters) function_set(find, #name, &found.name);
+#include "sampler/shim/hooks.def"
+#undef HOOK
+    function_set(find, "malloc_usable_size", &found.malloc_usable_size);
+    next = found;
+}
+
+/* An allocator that is linked into the program comes before every library, so that nobody's blocks
+ * are ours to know; of what it lacks some names still lead to us. */
+static bool program_has_allocator(void)
+{
+    struct loaded_object program;
+    return loaded_program_read(&program) && loaded_object_define(&program, "malloc");
 }
 
 void hooks_resolve(void)
@@ -47,12 +118,13 @@ void hooks_resolve(void)
     if (resolving)
         return;
     resolving = true;
-    struct next_functions found;
-#define HOOK(type, name, parameters) next_find(#name, &found.name);
-#include "sampler/shim/hooks.def"
-#undef HOOK
-    next_find("malloc_usable_size", &found.malloc_usable_size);
-    next = found;
+    next_find(find_next);
+    hooks_pass_by = program_has_allocator();
+}
+
+void hooks_resolve_attached(void)
+{
+    next_find(find_first);
 }
 
 /* Nothing was allocated yet that libc could free. */
@@ -114,14 +186,28 @@ static size_t usable_size(void *address)
     return address && next.malloc_usable_size ? next.malloc_usable_size(address) : 0;
 }
 
+/* Who was asked is asked: an allocator may have the one and lack the other. */
+struct resize_call {
+    void *old;
+    size_t count, size; /* 1 unless it is an array */
+    bool is_array;
+};
+
+static void *resize_pass_on(const struct resize_call *call)
+{
+    return call->is_array && next.reallocarray
+               ? next.reallocarray(call->old, call->count, call->size)
+               : next.realloc(call->old, call->count * call->size);
+}
+
 /* Below an allocator of CPython: it is watched how large the block was. */
-static void *realloc_watched(void *old, size_t size)
+static void *resize_watched(const struct resize_call *call)
 {
     struct resize_watch *watch = shim_thread.watch;
     if (!watch)
-        return next.realloc(old, size);
-    watch->usable_before = usable_size(old);
-    void *new = next.realloc(old, size);
+        return resize_pass_on(call);
+    watch->usable_before = usable_size(call->old);
+    void *new = resize_pass_on(call);
     watch->usable_after = usable_size(new);
     return new;
 }
@@ -130,20 +216,16 @@ static void *realloc_watched(void *old, size_t size)
  * The size that was asked for is known of sampled blocks only. Of others the usable sizes are
  * compared: their roundings cancel out over any number of steps, all but the first and the last.
  */
-HOOK_EXPORTED void *realloc(void *old, size_t size)
+static void *resize_counted(const struct resize_call *call)
 {
-    if (!old)
-        return malloc(size);
-    if (UNLIKELY(early_has(old)))
-        return early_move(old, size);
-    if (!is_ready() || shim_thread.inside)
-        return realloc_watched(old, size);
+    void *old = call->old;
+    size_t size = call->count * call->size;
     struct resizing resizing;
     resizing_begin(&resizing, old);
     size_t before = resizing.sampled ? 0 : usable_size(old);
     int64_t copy_countdown = shim_thread.copy_countdown;
     shim_thread.inside = true;
-    void *new = next.realloc(old, size);
+    void *new = resize_pass_on(call);
     shim_thread.inside = false;
     shim_thread.copy_countdown = copy_countdown; /* what is moved is no copy of the program's */
     if (resizing.sampled && !new && !size) {     /* that was a free */
@@ -155,14 +237,33 @@ HOOK_EXPORTED void *realloc(void *old, size_t size)
     return new;
 }
 
+static void *resize(const struct resize_call *call)
+{
+    size_t size = call->count * call->size;
+    if (UNLIKELY(hooks_pass_by) && is_ready())
+        return resize_pass_on(call);
+    if (!call->old)
+        return malloc(size);
+    if (UNLIKELY(early_has(call->old)))
+        return early_move(call->old, size);
+    return !is_ready() || shim_thread.inside ? resize_watched(call) : resize_counted(call);
+}
+
+HOOK_EXPORTED void *realloc(void *old, size_t size)
+{
+    const struct resize_call call = { .old = old, .count = 1, .size = size };
+    return resize(&call);
+}
+
 HOOK_EXPORTED void *reallocarray(void *old, size_t count, size_t size)
 {
+    const struct resize_call call = { .old = old, .count = count, .size = size, .is_array = true };
     size_t whole;
     if (__builtin_mul_overflow(count, size, &whole)) {
         errno = ENOMEM;
         return NULL;
     }
-    return realloc(old, whole);
+    return resize(&call);
 }
 
 HOOK_EXPORTED void *memalign(size_t alignment, size_t size)

@@ -1,8 +1,9 @@
-#define _GNU_SOURCE 1 /* RTLD_DEFAULT */
+#define _GNU_SOURCE 1 /* syscall */
 
 #include "sampler/shim/python.h"
 
-#include <dlfcn.h>
+#include "sampler/shim/loaded_object.h"
+
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,31 +39,79 @@ static const struct ring_python *layout_find(const struct ring_head *head,
     return NULL;
 }
 
-/* dlsym gives a data pointer: what it points to is copied, not cast. */
-static bool function_find(const char *name, void *ret)
+/* A symbol gives a data pointer: what it points to is copied, not cast. */
+static bool function_find(const struct loaded_object *object, const char *name, void *ret)
 {
-    void *found = dlsym(RTLD_DEFAULT, name);
+    const ElfW(Sym) *symbol = loaded_object_define(object, name);
+    void *found = symbol ? (void *)(object->base + symbol->st_value) : NULL;
     memcpy(ret, &found, sizeof found);
     return found;
 }
 
-bool python_find(const struct ring_head *head, struct python *ret)
+static void functions_find_more(const struct loaded_object *object, struct python *python)
+{
+    function_find(object, "PyObject_GetArenaAllocator", &python->arenas_get);
+    function_find(object, "PyObject_SetArenaAllocator", &python->arenas_set);
+    if (!function_find(object, "Py_IsFinalizing", &python->is_finalizing))
+        function_find(object, "_Py_IsFinalizing", &python->is_finalizing);
+    function_find(object, "PyThreadState_GetUnchecked", &python->state_attached);
+    function_find(object, "PyRun_SimpleString", &python->run_simple);
+    function_find(object, "PySys_AddAuditHook", &python->audit_hook_add);
+}
+
+bool python_read(const struct loaded_object *object, const struct ring_head *head,
+                 struct python *ret)
 {
     struct python python = { 0 };
     const char *(*version)(void);
-    if (!function_find("Py_GetVersion", &version) ||
-        !function_find("PyMem_GetAllocator", &python.allocator_get) ||
-        !function_find("PyMem_SetAllocator", &python.allocator_set) ||
-        !function_find("Py_IsInitialized", &python.is_initialized) ||
-        !function_find("PyGILState_GetThisThreadState", &python.state_of_thread))
+    if (!function_find(object, "Py_GetVersion", &version) ||
+        !function_find(object, "PyMem_GetAllocator", &python.allocator_get) ||
+        !function_find(object, "PyMem_SetAllocator", &python.allocator_set) ||
+        !function_find(object, "Py_IsInitialized", &python.is_initialized) ||
+        !function_find(object, "PyGILState_GetThisThreadState", &python.state_of_thread))
         return false;
-    if (!function_find("Py_IsFinalizing", &python.is_finalizing))
-        function_find("_Py_IsFinalizing", &python.is_finalizing);
-    function_find("PyThreadState_GetUnchecked", &python.state_attached);
+    functions_find_more(object, &python);
+    loaded_object_range(object, &python.start, &python.end);
     if (version_parse(version(), &python))
         python.layout = layout_find(head, &python);
     *ret = python;
     return true;
+}
+
+struct python_search {
+    const struct ring_head *head;
+    struct python found;
+    bool has_found;
+};
+
+/* Of several the first, or the one that runs. */
+static bool object_look(const struct loaded_object *object, void *argument)
+{
+    struct python_search *search = argument;
+    struct python python;
+    if (!python_read(object, search->head, &python))
+        return false;
+    bool runs = python.is_initialized();
+    if (runs || !search->has_found)
+        search->found = python;
+    search->has_found = true;
+    return runs;
+}
+
+bool python_find(const struct ring_head *head, struct python *ret)
+{
+    struct python_search search = { .head = head };
+    loaded_objects_walk(object_look, &search);
+    if (search.has_found)
+        *ret = search.found;
+    return search.has_found;
+}
+
+bool python_holds(const struct python *python, const void *at)
+{
+    uintptr_t address;
+    memcpy(&address, at, sizeof address);
+    return address >= python->start && address < python->end;
 }
 
 /*

@@ -1,22 +1,25 @@
-#define _GNU_SOURCE 1 /* dladdr, dl_iterate_phdr */
+#define _GNU_SOURCE 1 /* dladdr1 */
 
 #include "sampler/shim/python_hooks.h"
 
 #include "sampler/shim/account.h"
+#include "sampler/shim/arenas.h"
+#include "sampler/shim/loaded_object.h"
 #include "sampler/shim/records.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 
 enum {
     LAYERS = 16, /* of ours around one another, with others between them */
+    PYMALLOC_MOST = 512,
 };
 
 struct layer {
     struct allocator_functions below;
     enum allocation_domain domain;
     size_t extra; /* what the one below asks for in addition */
+    size_t alone; /* to serve requests up to this the one below asks nobody who is hooked */
 };
 
 static const enum allocation_domain domains[PYMEM_DOMAINS] = {
@@ -27,15 +30,32 @@ static const enum allocation_domain domains[PYMEM_DOMAINS] = {
 static struct layer layers[PYMEM_DOMAINS][LAYERS];
 static unsigned layer_counts[PYMEM_DOMAINS];
 
-static void *layer_malloc(void *context, size_t size)
+static __attribute__((noinline)) void *layer_malloc_guarded(const struct layer *layer, size_t size)
 {
-    const struct layer *layer = context;
     if (shim_thread.inside)
         return layer->below.malloc(layer->below.context, size);
     shim_thread.inside = true;
     void *address = layer->below.malloc(layer->below.context, size);
     shim_thread.inside = false;
     return account_allocated(address, size, layer->domain);
+}
+
+/* Now that it is known to be a sample it is subtracted once more, when there is an address. */
+static __attribute__((noinline)) void *layer_malloc_sampled(const struct layer *layer, size_t size)
+{
+    shim_thread.countdown += (int64_t)size;
+    return layer_malloc_guarded(layer, size);
+}
+
+/* Most of a program's blocks are small, and come from pymalloc: a subtraction and a jump. */
+static void *layer_malloc(void *context, size_t size)
+{
+    const struct layer *layer = context;
+    if (size - 1 >= layer->alone)
+        return layer_malloc_guarded(layer, size);
+    if (countdown_passes(size))
+        return layer_malloc_sampled(layer, size);
+    return layer->below.malloc(layer->below.context, size);
 }
 
 static void *layer_calloc(void *context, size_t count, size_t size)
@@ -85,7 +105,7 @@ static size_t mimalloc_large_step(size_t size)
  * Objects/mimalloc/page-queue.c). */
 static size_t size_given(size_t size)
 {
-    enum { ALIGNMENT = 16, PYMALLOC_MOST = 512, MIMALLOC_EVEN = 64, MIMALLOC_MEDIUM = 128 << 10 };
+    enum { ALIGNMENT = 16, MIMALLOC_EVEN = 64, MIMALLOC_MEDIUM = 128 << 10 };
     size_t step = ALIGNMENT;
     if (!recorder.python.free_threaded)
         step = size <= PYMALLOC_MOST ? ALIGNMENT : 1;
@@ -140,23 +160,57 @@ static void *layer_realloc(void *context, void *old, size_t size)
 
 /* ---- setting them ---- */
 
-/* The debugging allocators keep three words with each block. They are known by their context, a
- * variable of CPython's own that begins with a letter for the domain (debug_alloc_api_t). */
-static size_t allocator_extra(int domain, const struct allocator_functions *functions)
+/* CPython's own, with a context that is a variable of its own, or none. */
+static bool allocator_is_own(const struct allocator_functions *functions)
+{
+    return python_holds(&recorder.python, &functions->malloc) &&
+           (!functions->context || python_holds(&recorder.python, &functions->context));
+}
+
+/* The debugging allocators' context begins with a letter for the domain (debug_alloc_api_t). */
+static bool allocator_debugs(int domain, const struct allocator_functions *functions)
 {
     static const char letters[] = { 'r', 'm', 'o' };
-    Dl_info code, data;
-    void *function;
-    memcpy(&function, &functions->malloc, sizeof function);
-    if (!functions->context || !dladdr(functions->context, &data) || !dladdr(function, &code) ||
-        code.dli_fbase != data.dli_fbase)
-        return 0;
-    return *(const char *)functions->context == letters[domain] ? 3 * sizeof(size_t) : 0;
+    return functions->context && allocator_is_own(functions) &&
+           *(const size_t *)functions->context % 256 == (size_t)letters[domain];
+}
+
+/* They keep three words with each block. */
+static size_t allocator_extra(int domain, const struct allocator_functions *functions)
+{
+    return allocator_debugs(domain, functions) ? 3 * sizeof(size_t) : 0;
+}
+
+/*
+ * Is it pymalloc that ours are put around, with nobody in between? Of all that CPython has, only
+ * this is the same for objects and memory, needs no context, and is another for raw memory. Its
+ * name may not be asked for before 3.12 is initialized (CPython: Objects/obmalloc.c).
+ */
+static bool pymalloc_is_below(void)
+{
+    struct allocator_functions raw, mem, obj;
+    recorder.python.allocator_get(PYMEM_DOMAIN_RAW, &raw);
+    recorder.python.allocator_get(PYMEM_DOMAIN_MEM, &mem);
+    recorder.python.allocator_get(PYMEM_DOMAIN_OBJ, &obj);
+    return !mem.context && !obj.context && mem.malloc == obj.malloc && mem.malloc != raw.malloc &&
+           python_holds(&recorder.python, &mem.malloc) && arenas_guard();
+}
+
+static struct layer layer_make(int domain, const struct allocator_functions *below, bool pymalloc)
+{
+    return (struct layer){
+        .below = *below,
+        .domain = domains[domain],
+        .extra = allocator_extra(domain, below),
+        .alone = pymalloc && domain != PYMEM_DOMAIN_RAW ? PYMALLOC_MOST : 0,
+    };
 }
 
 /* CPython puts others in place of ours for a moment and ours back again: what was put around the
- * same allocator before is used again. */
-static struct layer *layer_around(int domain, const struct allocator_functions *below)
+ * same allocator before is used again. What is put around others may have ours below it, which then
+ * ask whether they are inside. */
+static struct layer *layer_around(int domain, const struct allocator_functions *below,
+                                  bool pymalloc)
 {
     struct layer *all = layers[domain];
     for (unsigned i = 0; i < layer_counts[domain]; i++)
@@ -164,18 +218,20 @@ static struct layer *layer_around(int domain, const struct allocator_functions *
             return &all[i];
     if (layer_counts[domain] == LAYERS)
         return NULL;
+    for (unsigned i = 0; i < layer_counts[domain]; i++)
+        all[i].alone = 0;
     struct layer *layer = &all[layer_counts[domain]++];
-    *layer = (struct layer){ *below, domains[domain], allocator_extra(domain, below) };
+    *layer = layer_make(domain, below, pymalloc);
     return layer;
 }
 
-static void allocator_wrap(int domain)
+static void allocator_wrap(int domain, bool pymalloc)
 {
     struct allocator_functions functions;
     recorder.python.allocator_get(domain, &functions);
     if (functions.malloc == layer_malloc)
         return;
-    struct layer *layer = layer_around(domain, &functions);
+    struct layer *layer = layer_around(domain, &functions, pymalloc);
     if (!layer)
         return;
     functions = (struct allocator_functions){ layer, layer_malloc, layer_calloc, layer_realloc,
@@ -183,42 +239,180 @@ static void allocator_wrap(int domain)
     recorder.python.allocator_set(domain, &functions);
 }
 
-/* How many objects were ever loaded: the first that is listed tells. */
-static int loads_tell(struct dl_phdr_info *info, size_t size, void *ret)
-{
-    (void)size;
-    *(unsigned long long *)ret = info->dlpi_adds;
-    return 1;
-}
-
-static void python_look(void)
-{
-    static _Atomic unsigned long long seen;
-    unsigned long long loads = 0;
-    dl_iterate_phdr(loads_tell, &loads);
-    unsigned long long last = atomic_load(&seen);
-    /* who counts on is the one that looks */
-    if (loads == last || !atomic_compare_exchange_strong(&seen, &last, loads))
-        return;
-    if (python_find(recorder.ring.head, &recorder.python))
-        atomic_store_explicit(&recorder.has_python, true, memory_order_release);
-}
-
 /* Before it is initialized one thread runs, and nobody allocates while they are set. */
 void python_hooks_look(void)
 {
-    if (!recorder.ring.head)
+    if (!recorder.ring.head || !python_hooks_unsettled())
         return;
-    if (!atomic_load_explicit(&recorder.has_python, memory_order_acquire))
-        python_look();
-    if (!python_hooks_unsettled())
-        return;
+    bool pymalloc = pymalloc_is_below();
     for (int domain = 0; domain < PYMEM_DOMAINS; domain++)
-        allocator_wrap(domain);
+        allocator_wrap(domain, pymalloc);
+}
+
+static void python_found(const struct python *python)
+{
+    recorder.python = *python;
+    atomic_store_explicit(&recorder.has_python, true, memory_order_release);
+    python_hooks_look();
+}
+
+void python_hooks_begin(void)
+{
+    struct python python;
+    if (python_find(recorder.ring.head, &python))
+        python_found(&python);
+}
+
+/*
+ * A program may load CPython at any time. Nothing tells of that but CPython itself, which makes a
+ * key for its threads' states when it begins, and by then holds no lock: there it may be asked what
+ * object that is. Hooks that hold locks of anybody's must not ask the loader for anything.
+ */
+void python_hooks_key_made(const void *caller)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    struct loaded_object object;
+    struct python python;
+    if (!recorder.ring.head || recorder.attached ||
+        atomic_load_explicit(&recorder.has_python, memory_order_acquire))
+        return;
+    struct stay stay = stay_begin();
+    if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
+        loaded_object_read(map, &object) && python_read(&object, recorder.ring.head, &python)) {
+        python_found(&python);
+        account_look_soon();
+    }
+    stay_end(stay);
 }
 
 bool python_hooks_unsettled(void)
 {
-    return atomic_load_explicit(&recorder.has_python, memory_order_acquire) &&
+    return atomic_load_explicit(&recorder.has_python, memory_order_acquire) && !recorder.attached &&
            !recorder.python.is_initialized();
+}
+
+/* ---- in a process that ran already ---- */
+
+/*
+ * Threads allocate while ours are set, and whoever asks reads the context and the function one
+ * after the other. So the context stays what it was, and ours ignore what they are given: each
+ * mixture of old and new is right.
+ */
+static struct layer attached[PYMEM_DOMAINS];
+static bool buried[PYMEM_DOMAINS]; /* others may be around ours since we went */
+
+#define ATTACHED(domain, name)                                                                     \
+    static void *name##_malloc(void *context, size_t size)                                         \
+    {                                                                                              \
+        (void)context;                                                                             \
+        return layer_malloc(&attached[domain], size);                                              \
+    }                                                                                              \
+    static void *name##_calloc(void *context, size_t count, size_t size)                           \
+    {                                                                                              \
+        (void)context;                                                                             \
+        return layer_calloc(&attached[domain], count, size);                                       \
+    }                                                                                              \
+    static void *name##_realloc(void *context, void *old, size_t size)                             \
+    {                                                                                              \
+        (void)context;                                                                             \
+        return layer_realloc(&attached[domain], old, size);                                        \
+    }                                                                                              \
+    static void name##_free(void *context, void *address)                                          \
+    {                                                                                              \
+        (void)context;                                                                             \
+        layer_free(&attached[domain], address);                                                    \
+    }
+
+ATTACHED(PYMEM_DOMAIN_RAW, raw)
+ATTACHED(PYMEM_DOMAIN_MEM, mem)
+ATTACHED(PYMEM_DOMAIN_OBJ, obj)
+
+#define ATTACHED_ROW(name)                                                                         \
+    {                                                                                              \
+        NULL, name##_malloc, name##_calloc, name##_realloc, name##_free                            \
+    }
+
+static const struct allocator_functions ours[PYMEM_DOMAINS] = {
+    [PYMEM_DOMAIN_RAW] = ATTACHED_ROW(raw),
+    [PYMEM_DOMAIN_MEM] = ATTACHED_ROW(mem),
+    [PYMEM_DOMAIN_OBJ] = ATTACHED_ROW(obj),
+};
+
+enum standing { ON_TOP, BELOW_OTHERS, GONE, UNKNOWN };
+
+static bool functions_equal(const struct allocator_functions *a,
+                            const struct allocator_functions *b)
+{
+    return a->malloc == b->malloc && a->context == b->context;
+}
+
+/* What CPython's own stand around is in their context: first of all (tracemalloc), or behind a word
+ * with a letter (the debugging ones). CPython: Modules/_tracemalloc.c, Python/tracemalloc.c,
+ * Objects/obmalloc.c. */
+static const struct allocator_functions *
+functions_below(int domain, const struct allocator_functions *functions)
+{
+    const size_t *context = functions->context;
+    return (const struct allocator_functions *)(context + allocator_debugs(domain, functions));
+}
+
+static enum standing standing_of(int domain)
+{
+    struct allocator_functions functions;
+    recorder.python.allocator_get(domain, &functions);
+    for (int depth = 0; depth < LAYERS; depth++) {
+        if (functions.malloc == ours[domain].malloc)
+            return depth ? BELOW_OTHERS : ON_TOP;
+        if (functions_equal(&functions, &attached[domain].below) && functions.malloc)
+            return GONE;
+        if (!allocator_is_own(&functions))
+            return UNKNOWN;
+        if (!functions.context)
+            return GONE;
+        functions = *functions_below(domain, &functions);
+    }
+    return UNKNOWN;
+}
+
+static void domain_attach(int domain, bool pymalloc)
+{
+    struct allocator_functions functions;
+    recorder.python.allocator_get(domain, &functions);
+    attached[domain] = layer_make(domain, &functions, pymalloc);
+    functions =
+        (struct allocator_functions){ functions.context, ours[domain].malloc, ours[domain].calloc,
+                                      ours[domain].realloc, ours[domain].free };
+    recorder.python.allocator_set(domain, &functions);
+}
+
+/* Those of ours that are below others still count, from where they are; and so may those of which
+ * nobody knows, which would end below themselves if they were put around them. */
+bool python_hooks_attach(void)
+{
+    bool pymalloc = pymalloc_is_below(), whole = true;
+    for (int domain = 0; domain < PYMEM_DOMAINS; domain++) {
+        enum standing standing = standing_of(domain);
+        if (standing == GONE || (standing == UNKNOWN && !buried[domain]))
+            domain_attach(domain, pymalloc);
+        else
+            whole &= standing != UNKNOWN;
+    }
+    return whole;
+}
+
+bool python_hooks_detach(void)
+{
+    bool kept = false, whole = true;
+    for (int domain = 0; domain < PYMEM_DOMAINS; domain++) {
+        enum standing standing = standing_of(domain);
+        if (standing == ON_TOP)
+            recorder.python.allocator_set(domain, &attached[domain].below);
+        buried[domain] = standing == BELOW_OTHERS || standing == UNKNOWN;
+        kept |= buried[domain];
+        whole &= standing == ON_TOP || standing == BELOW_OTHERS;
+    }
+    if (!kept)
+        arenas_leave();
+    return whole;
 }

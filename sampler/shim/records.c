@@ -7,6 +7,7 @@
 #include "sampler/shim/stack_walk.h"
 #include "sampler/shim/thread.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,12 +15,12 @@
 
 enum { TEXT_BUFFER = 2048 };
 
-struct recorder recorder;
+struct recorder recorder = { .term = 1 };
 
 /* Asked at every sample, where a system call would cost more than all the rest. */
 static bool is_mine(void)
 {
-    return recorder.mine ? *recorder.mine : recorder.pid == (uint32_t)getpid();
+    return recorder.mine ? *recorder.mine : recorder.own_pid == (uint32_t)getpid();
 }
 
 bool recorder_listens(void)
@@ -40,9 +41,32 @@ static volatile uint8_t *page_make(void)
     return NULL;
 }
 
+/* The ring is found through the reader's /proc, and so that tells how the reader numbers us. */
+static uint32_t pid_outside(void)
+{
+    char text[16] = "";
+    uint32_t pid = 0;
+    syscall(SYS_readlinkat, (long)AT_FDCWD, "/proc/self", text, sizeof text - 1);
+    for (const char *at = text; *at >= '0' && *at <= '9'; at++)
+        pid = pid * 10 + (uint32_t)(*at - '0');
+    return pid ? pid : recorder.own_pid;
+}
+
+/* May it be another number than its own? Nobody who was attached to is asked for more calls than
+ * that takes; its reader knows. */
+static bool is_numbered_otherwise(uint32_t before, uint32_t before_outside)
+{
+    return !recorder.attached &&
+           (!before || before != before_outside || before != (uint32_t)getppid());
+}
+
 void recorder_claim(void)
 {
-    recorder.pid = (uint32_t)getpid();
+    uint32_t before = recorder.own_pid;
+    recorder.from_pid = recorder.pid;
+    recorder.pid = recorder.own_pid = (uint32_t)getpid();
+    if (is_numbered_otherwise(before, recorder.from_pid))
+        recorder.pid = pid_outside();
     if (!recorder.mine)
         recorder.mine = page_make();
     if (recorder.mine)
@@ -75,7 +99,7 @@ void record_process(bool forked)
 {
     struct process_record record = {
         .head = head_make(RECORD_PROCESS, sizeof record),
-        .ppid = (uint32_t)getppid(),
+        .ppid = forked ? recorder.from_pid : (uint32_t)getppid(),
         .major = recorder.python.major,
         .minor = recorder.python.minor,
         .free_threaded = recorder.python.free_threaded,
@@ -122,6 +146,8 @@ static bool record_code(const struct ring_python *layout, uint32_t id, const voi
 static uint32_t code_name(const struct ring_python *layout, const void *code)
 {
     uint32_t id = code_identify(layout, code);
+    if (id == 0 && codes_are_full())
+        ring_tell_gap(&recorder.ring, GAP_CODES);
     if (id == 0 || id == CODE_INTERNAL || code_is_told(id))
         return id;
     if (!record_code(layout, id, code))

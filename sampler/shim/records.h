@@ -13,7 +13,12 @@ struct recorder {
     struct ring ring;   /* head NULL: nobody is interested in this process */
     struct python python;
     _Atomic bool has_python;
-    uint32_t pid;
+    bool attached;          /* the shim came into a process that ran already */
+    _Atomic bool asleep;    /* … and nobody listens now */
+    _Atomic uint32_t term;  /* counts who has listened so far, from 1 on */
+    uint32_t pid;           /* in records: as the reader numbers this process, … */
+    uint32_t own_pid;       /* and as it numbers itself, which differs in another PID namespace */
+    uint32_t from_pid;      /* of the process that this one is a copy of */
     volatile uint8_t *mine; /* not 0; in a child that is a copy the kernel makes it 0. NULL: it
                                cannot */
 };

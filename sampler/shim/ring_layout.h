@@ -13,7 +13,7 @@
 #define RING_MAGIC "SCALRING"
 
 enum {
-    RING_VERSION = 1,
+    RING_VERSION = 3,
     RING_SLOT_SIZE = 256,
     RING_SLOT_HEAD = 24,
     RING_SLOT_ROOM = RING_SLOT_SIZE - RING_SLOT_HEAD,
@@ -31,6 +31,14 @@ enum record_kind {
     RECORD_RESIZED,
     RECORD_COPIED,
     RECORD_KINDS
+};
+
+/* What a process does not tell of, and knows that it does not. */
+enum ring_gap {
+    GAP_CODES = 1,      /* so many code objects that the last ones have no names */
+    GAP_IMPORTS = 2,    /* so many imports that the last ones are not hooked */
+    GAP_ALLOCATORS = 4, /* CPython's allocators were set by somebody else */
+    GAP_PROGRAM = 8,    /* the program has an allocator of its own linked in */
 };
 
 /* Whose allocator was asked. */
@@ -89,7 +97,9 @@ struct ring_head {
     uint64_t slots_at, slot_count; /* a power of two */
     uint64_t window;               /* mean bytes allocated between two samples */
     uint64_t copy_window;          /* and copied */
-    uint32_t python_count, unused;
+    uint32_t python_count;
+    uint32_t reader_pid; /* whose ring it is, and when that began: clock ticks since boot */
+    uint64_t reader_start;
     struct ring_python pythons[RING_PYTHONS];
 
     /* 0: nobody records. Written by the reader alone. */
@@ -99,6 +109,7 @@ struct ring_head {
     /* what found no room: how many, and the bytes that they stood for */
     _Alignas(64) _Atomic uint64_t lost[RECORD_KINDS];
     _Atomic uint64_t lost_bytes[RECORD_KINDS];
+    _Atomic uint32_t gaps; /* bits of enum ring_gap, of any process */
 };
 
 /* A record lies in `count` slots with tickets one after the other, this being the `index`th. */

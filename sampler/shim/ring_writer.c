@@ -27,24 +27,26 @@ static bool head_plausible(const struct ring_head *head, uint64_t size)
 }
 
 /* By system calls: mmap is one of the functions that the shim hooks. */
-int ring_open(const char *path, struct ring *ret)
+static void *ring_map(int fd, size_t size, void *place)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int flags = MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0);
+    long at = syscall(SYS_mmap, place, size, PROT_READ | PROT_WRITE, flags, fd, 0L);
+    return at == -1 ? NULL : (void *)at;
+}
+
+int ring_adopt(int fd, const struct ring_place *place, struct ring *ret)
+{
     struct stat status;
-    if (fd < 0)
-        return -errno;
-    int error =
-        fstat(fd, &status) || status.st_size < (off_t)sizeof(struct ring_head) ? -EBADMSG : 0;
-    uint64_t size = error ? 0 : (uint64_t)status.st_size;
-    long at = error ? -1
-                    : syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_NORESERVE, fd, 0L);
-    close(fd);
-    if (at == -1)
+    if (fstat(fd, &status) || status.st_size < (off_t)sizeof(struct ring_head))
         return -EBADMSG;
-    struct ring_head *head = (struct ring_head *)at;
+    size_t size = (size_t)status.st_size;
+    if (place->at && size > place->size)
+        return -E2BIG;
+    struct ring_head *head = ring_map(fd, size, place->at);
+    if (!head)
+        return -EBADMSG;
     if (!head_plausible(head, size)) {
-        syscall(SYS_munmap, at, size);
+        ring_leave(&(struct ring_place){ head, size }, place->at);
         return -EBADMSG;
     }
     *ret = (struct ring){
@@ -53,8 +55,29 @@ int ring_open(const char *path, struct ring *ret)
         .slot_count = head->slot_count,
         .window = head->window,
         .copy_window = head->copy_window,
+        .size = size,
     };
     return 0;
+}
+
+void ring_leave(const struct ring_place *place, bool keep)
+{
+    if (keep)
+        syscall(SYS_mmap, place->at, place->size, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1L, 0L);
+    else
+        syscall(SYS_munmap, place->at, place->size);
+}
+
+int ring_open(const char *path, struct ring *ret)
+{
+    const struct ring_place anywhere = { NULL, 0 };
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int error = ring_adopt(fd, &anywhere, ret);
+    close(fd);
+    return error;
 }
 
 bool ring_take(struct ring *ring, uint64_t count, uint64_t spare, uint64_t *ret_ticket)
@@ -176,4 +199,9 @@ void ring_lose(struct ring *ring, enum record_kind kind, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&ring->head->lost[kind], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&ring->head->lost_bytes[kind], bytes, memory_order_relaxed);
+}
+
+void ring_tell_gap(struct ring *ring, enum ring_gap gap)
+{
+    atomic_fetch_or_explicit(&ring->head->gaps, gap, memory_order_relaxed);
 }

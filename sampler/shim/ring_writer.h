@@ -14,6 +14,7 @@ struct ring {
     struct ring_slot *slots;
     uint64_t slot_count; /* as it was checked: what stands in the ring may change */
     uint64_t window, copy_window;
+    size_t size; /* of all that is mapped */
 };
 
 struct ring_part {
@@ -23,6 +24,18 @@ struct ring_part {
 
 /* Maps the memory file and checks its head. -EBADMSG: that is no ring of ours. */
 int ring_open(const char *path, struct ring *ret);
+
+/* Where one ring follows another, for threads that may still be writing into the first. */
+struct ring_place {
+    void *at; /* NULL: anywhere */
+    size_t size;
+};
+
+/* The same from a descriptor, which stays open. -E2BIG: it does not fit into the place. */
+int ring_adopt(int fd, const struct ring_place *place, struct ring *ret);
+
+/* Lets the file go; what is written there then is nobody's. */
+void ring_leave(const struct ring_place *place, bool keep);
 
 static inline bool ring_is_armed(const struct ring *ring)
 {
@@ -48,3 +61,4 @@ bool ring_write(struct ring *ring, uint32_t pid, uint64_t spare, const struct ri
                 size_t part_count);
 
 void ring_lose(struct ring *ring, enum record_kind kind, uint64_t bytes);
+void ring_tell_gap(struct ring *ring, enum ring_gap gap);

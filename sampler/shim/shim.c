@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE 1 /* dladdr */
 
+#include "sampler/shim/shim.h"
 #include "sampler/shim/account.h"
 #include "sampler/shim/codes.h"
 #include "sampler/shim/hooks.h"
@@ -36,18 +37,33 @@ static bool ring_path(char *into, size_t size)
 }
 
 /* The one thread of the child: what the parent had allocated is not followed here. */
-static void child_begins(void)
+static void child_begin(void)
 {
+    if (!recorder.ring.head)
+        return;
     struct stay stay = stay_begin();
     recorder_claim();
     shim_thread.tid = 0;
-    shim_thread.seeded = false;
-    shim_thread.countdown = shim_thread.copy_countdown = 0;
+    shim_thread.term = 0;
+    shim_thread.countdown = stay.copy_countdown = 0;
     blocks_forget();
     mappings_forget();
     codes_untell();
-    record_process(true);
+    attached_begin_child();
+    if (!recorder.asleep)
+        record_process(true);
     stay_end(stay);
+}
+
+static void recording_begin(void)
+{
+    recorder_claim();
+    python_hooks_begin();
+    if (recorder.has_python)
+        profile_builtin_add(&recorder.python);
+    if (hooks_pass_by)
+        ring_tell_gap(&recorder.ring, GAP_PROGRAM);
+    record_process(false);
 }
 
 __attribute__((constructor)) static void shim_begin(void)
@@ -55,14 +71,11 @@ __attribute__((constructor)) static void shim_begin(void)
     char path[PATH_MAX];
     hooks_resolve();
     struct stay stay = stay_begin();
-    recorder_claim();
-    if (ring_path(path, sizeof path) && ring_open(path, &recorder.ring) == 0) {
-        pthread_atfork(NULL, NULL, child_begins);
-        python_hooks_look();
-        if (recorder.has_python)
-            profile_builtin_add(&recorder.python);
-        record_process(false);
-    }
+    if (ring_path(path, sizeof path) && ring_open(path, &recorder.ring) == 0)
+        recording_begin();
+    else
+        hooks_resolve_attached();
+    pthread_atfork(NULL, NULL, child_begin);
     atomic_store_explicit(&recorder.began, true, memory_order_release);
     stay_end(stay);
 }

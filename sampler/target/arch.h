@@ -24,6 +24,7 @@ enum { ARCH_REGISTERS = 33, ARCH_SYSCALLS = 512 };
 
 struct arch {
     const char *name;
+    uint32_t audit;                         /* as seccomp filters know it: AUDIT_ARCH_… */
     unsigned set_words;                     /* 64-bit words of NT_PRSTATUS */
     unsigned register_count;                /* as DWARF counts them */
     uint8_t register_words[ARCH_REGISTERS]; /* DWARF number -> word */

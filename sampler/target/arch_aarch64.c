@@ -3,6 +3,7 @@
 
 #include "sampler/target/arch.h"
 
+#include <linux/audit.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -12,6 +13,7 @@
 
 const struct arch native_arch = {
     .name = "aarch64",
+    .audit = AUDIT_ARCH_AARCH64,
     .set_words = sizeof(struct user_regs_struct) / sizeof(uint64_t),
     .register_count = 33,
     .register_words = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,

@@ -3,6 +3,7 @@
 
 #include "sampler/target/arch.h"
 
+#include <linux/audit.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -12,6 +13,7 @@
 
 const struct arch native_arch = {
     .name = "x86-64",
+    .audit = AUDIT_ARCH_X86_64,
     .set_words = sizeof(struct user_regs_struct) / sizeof(uint64_t),
     .register_count = 17,
     .register_words = { WORD(rax), WORD(rdx), WORD(rcx), WORD(rbx), WORD(rsi), WORD(rdi),

@@ -2,13 +2,13 @@
 
 #include "sampler/base/cleanup.h"
 #include "sampler/target/cpu_clock.h"
+#include "sampler/target/descriptors.h"
 #include "sampler/target/proc_file.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -81,15 +81,10 @@ static uint64_t ticks_ns(uint64_t ticks)
     return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Descriptors are few: the last ones are left for the files that all else is read from. */
 static int pidfd_take(pid_t pid)
 {
-    enum { LEFT = 32 };
-    struct rlimit limit;
     AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + LEFT >= limit.rlim_cur)
-        return -1;
-    return TAKE_FD(fd);
+    return fd < 0 || descriptor_is_spare(fd) ? -1 : TAKE_FD(fd);
 }
 
 void family_member_init(struct family_member *member, pid_t pid, pid_t ppid,
@@ -189,15 +184,27 @@ static uint64_t below_ns_of(const struct family_member *member)
     return member->children_before_ns + member->children_told_ns;
 }
 
-/* Of those whose end is not told yet though their parent has waited for them: as last read. */
-static uint64_t siblings_gone_ns(const struct family_members *members,
-                                 const struct family_member *member)
+static bool descends_from(const struct family_members *members, const struct family_member *member,
+                          pid_t ancestor)
+{
+    for (size_t i = 0; member && i < members->count; i++) {
+        if (member->ppid == ancestor)
+            return true;
+        member = family_members_find(members, member->ppid);
+    }
+    return false;
+}
+
+/* Of those whose end is not told yet though they have been waited for, and whoever waited for them,
+ * maybe, too: as last read. */
+static uint64_t others_gone_ns(const struct family_members *members,
+                               const struct family_member *member)
 {
     uint64_t sum_ns = 0, ignored;
     for (size_t i = 0; i < members->count; i++) {
         const struct family_member *other = &members->list[i];
-        if (other->ppid == member->ppid && other != member && !other->ended &&
-            cpu_clock_read(other->pid, &ignored) < 0)
+        if (other != member && !other->ended && cpu_clock_read(other->pid, &ignored) < 0 &&
+            descends_from(members, other, member->ppid))
             sum_ns += other->cpu_ns + below_ns_of(other);
     }
     return sum_ns;
@@ -216,7 +223,7 @@ uint64_t family_member_final_cpu(const struct family_members *members, struct fa
         uint64_t account_ns = ticks_ns(stat.children_ticks);
         uint64_t known_ns = parent->children_before_ns + parent->children_told_ns + below_ns;
         if (account_ns > known_ns + member->cpu_ns)
-            known_ns += siblings_gone_ns(members, member);
+            known_ns += others_gone_ns(members, member);
         if (account_ns > known_ns + member->cpu_ns)
             member->cpu_ns = account_ns - known_ns;
     }

@@ -1,6 +1,7 @@
 #include "sampler/target/family_watch.h"
 
 #include "sampler/base/cleanup.h"
+#include "sampler/base/clock_read.h"
 #include "sampler/target/cpu_clock.h"
 #include "sampler/target/family_member.h"
 #include "sampler/target/proc_file.h"
@@ -23,6 +24,8 @@ enum {
     SHARE_CHECKED = 8, /* one in so many, so that the ended are forgotten as fast as others end */
     NEW_PIDS = 256,    /* more than these: a scan of all is cheaper */
     FIRED = 64,
+    LAG = 4,   /* beats after which a pid that was given is sure to be seen in /proc */
+    LATE = 64, /* ended members about whom somebody may still have to say that they began */
 };
 
 struct family_watch {
@@ -34,10 +37,13 @@ struct family_watch {
     size_t alive;
     struct family_event *queue;
     size_t queue_first, queue_count;
-    uint64_t beat_ns, scan_ns; /* the next ones */
+    uint64_t beat_ns, scan_ns, glance_ns; /* the next ones */
+    pid_t glanced;                        /* the newest at the last glance */
     int newest_fd;
-    pid_t newest, newest_before; /* pids that the kernel gave last, at the last two looks */
+    pid_t newest[LAG]; /* pids that the kernel gave last, at the last beats; the oldest first */
     size_t turn;
+    pid_t last_ended[LATE];
+    size_t ended_count;
     int error; /* -ENOMEM */
 };
 
@@ -108,8 +114,24 @@ static void member_join(struct family_watch *watch, pid_t pid, pid_t ppid,
                                             .cpu_ns = member->cpu_ns });
 }
 
+/* Who loses its parent is waited for by who adopts it: told by /proc, or else, by what a subreaper
+ * above would do. */
+static void orphans_hand_on(struct family_watch *watch, const struct family_member *parent)
+{
+    for (size_t i = 0; i < watch->members.count; i++) {
+        struct family_member *orphan = &watch->members.list[i];
+        struct proc_stat stat;
+        if (orphan->ended || orphan->ppid != parent->pid)
+            continue;
+        bool tells =
+            proc_read_pid_stat(orphan->pid, &stat) == 0 && stat.start_time == orphan->start_time;
+        orphan->ppid = tells ? stat.parent : parent->ppid;
+    }
+}
+
 static void member_end(struct family_watch *watch, struct family_member *member)
 {
+    orphans_hand_on(watch, member);
     event_add(watch,
               (struct family_event){ .change = FAMILY_ENDED,
                                      .pid = member->pid,
@@ -120,6 +142,7 @@ static void member_end(struct family_watch *watch, struct family_member *member)
     cleanup_close(&member->pidfd);
     member->pidfd = -1;
     member->ended = true;
+    watch->last_ended[watch->ended_count++ % LATE] = member->pid;
     watch->alive--;
 }
 
@@ -211,20 +234,46 @@ static pid_t newest_pid_read(const struct family_watch *watch)
 }
 
 /*
- * Pids are given in ascending order, so those since the last look are all there is to consider;
- * each twice, because a pid is given a moment before /proc shows it.
+ * Pids are given in ascending order, so those of the last few beats are all there is to consider:
+ * again and again, because a pid is given before /proc shows it, and who is to make it show may
+ * have to wait for a core in between.
  */
 static void newcomers_find(struct family_watch *watch)
 {
-    pid_t newest = newest_pid_read(watch), from = watch->newest_before;
-    if (newest == from)
-        return;
-    watch->newest_before = watch->newest;
-    watch->newest = newest;
+    pid_t newest = newest_pid_read(watch), from = watch->newest[0];
     if (newest < from || newest - from > NEW_PIDS)
         newcomers_scan(watch);
     for (pid_t pid = from + 1; pid <= newest && newest - from <= NEW_PIDS; pid++)
         newcomer_consider(watch, pid, true);
+}
+
+static void newcomers_beat(struct family_watch *watch)
+{
+    newcomers_find(watch);
+    memmove(watch->newest, watch->newest + 1, (LAG - 1) * sizeof *watch->newest);
+    watch->newest[LAG - 1] = newest_pid_read(watch);
+}
+
+static uint64_t next_after(uint64_t now_ns, uint64_t begin_ns, uint64_t least_ns)
+{
+    uint64_t gap_ns = COST_FACTOR * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+    return now_ns + (gap_ns > least_ns ? gap_ns : least_ns);
+}
+
+/*
+ * Whenever somebody comes by, the pids that are new since then; what /proc does not show yet is
+ * left to the beat.
+ */
+static void newcomers_glance(struct family_watch *watch, uint64_t now_ns)
+{
+    if (now_ns < watch->glance_ns)
+        return;
+    uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    pid_t newest = newest_pid_read(watch), from = watch->glanced;
+    watch->glanced = newest;
+    for (pid_t pid = from + 1; pid <= newest && newest - from <= NEW_PIDS; pid++)
+        newcomer_consider(watch, pid, true);
+    watch->glance_ns = next_after(now_ns, begin_ns, 0);
 }
 
 /* ---- what the kernel tells ---- */
@@ -297,25 +346,12 @@ static void member_check(struct family_watch *watch, struct family_member *membe
         member_exec(watch, member);
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t next_after(uint64_t now_ns, uint64_t begin_ns, uint64_t least_ns)
-{
-    uint64_t gap_ns = COST_FACTOR * (thread_cpu_ns() - begin_ns);
-    return now_ns + (gap_ns > least_ns ? gap_ns : least_ns);
-}
-
 /* For those whose pids were not given in order, or whose kernel does not tell of them. */
 static void scan_when_due(struct family_watch *watch, uint64_t now_ns)
 {
     if (now_ns < watch->scan_ns)
         return;
-    uint64_t begin_ns = thread_cpu_ns();
+    uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     newcomers_scan(watch);
     watch->scan_ns = next_after(now_ns, begin_ns, SCAN_NS);
 }
@@ -325,9 +361,9 @@ static void beat(struct family_watch *watch, uint64_t now_ns)
     bool polling = watch->events_fd < 0;
     if (polling && watch->follow)
         scan_when_due(watch, now_ns);
-    uint64_t begin_ns = thread_cpu_ns();
+    uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (polling && watch->follow)
-        newcomers_find(watch);
+        newcomers_beat(watch);
     size_t checks = CHECKED + watch->members.count / SHARE_CHECKED;
     for (size_t i = 0; i < checks && i < watch->members.count; i++) {
         watch->turn = (watch->turn + 1) % watch->members.count;
@@ -346,6 +382,8 @@ static void gather(struct family_watch *watch, uint64_t now_ns)
         notices_take(watch);
     else if (watch->follow && count > 0)
         newcomers_find(watch);
+    else if (watch->follow)
+        newcomers_glance(watch, now_ns);
     for (int i = 0; i < count; i++) {
         struct family_member *member = member_find_alive(watch, (pid_t)fired[i].data.u64);
         if (member && !family_member_is_alive(member))
@@ -373,7 +411,9 @@ int family_watch_open(bool follow, enum family_method method, struct family_watc
     if (watch->events_fd >= 0)
         epoll_add(watch, watch->events_fd, 0);
     watch->newest_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-    watch->newest = watch->newest_before = newest_pid_read(watch);
+    for (size_t i = 0; i < LAG; i++)
+        watch->newest[i] = newest_pid_read(watch);
+    watch->glanced = watch->newest[LAG - 1];
     *ret = TAKE_PTR(watch);
     return 0;
 }
@@ -417,6 +457,25 @@ int family_watch_next(struct family_watch *watch, uint64_t now_ns, struct family
         return 0;
     *ret = watch->queue[watch->queue_first++];
     return 1;
+}
+
+static bool has_ended_lately(const struct family_watch *watch, pid_t pid)
+{
+    for (size_t i = 0; i < LATE; i++)
+        if (watch->last_ended[i] == pid)
+            return true;
+    return false;
+}
+
+void family_watch_hear(struct family_watch *watch, pid_t pid, pid_t parent)
+{
+    struct proc_stat stat;
+    if (!watch->follow || watch->events_fd >= 0 || newcomer_consider(watch, pid, true) ||
+        family_members_find(&watch->members, pid) || has_ended_lately(watch, pid))
+        return;
+    bool gone = proc_read_pid_stat(pid, &stat) < 0;
+    if (gone && member_find_alive(watch, parent))
+        member_join(watch, pid, parent, NULL);
 }
 
 size_t family_watch_count(const struct family_watch *watch)

@@ -15,7 +15,8 @@ struct family_watch;
 
 enum family_method {
     FAMILY_EVENTS,  /* process events (netlink), or polling where they are refused */
-    FAMILY_POLLING, /* every 10 ms, less often where that costs too much */
+    FAMILY_POLLING, /* at each family_watch_next(), and every 10 ms at least; less often where that
+                       costs too much */
 };
 
 enum family_change { FAMILY_JOINED, FAMILY_EXECED, FAMILY_ENDED };
@@ -46,6 +47,10 @@ uint64_t family_watch_deadline_ns(const struct family_watch *watch);
 
 /* 1 and the next event, in the order in which things happened; 0: none for now. */
 int family_watch_next(struct family_watch *watch, uint64_t now_ns, struct family_event *ret);
+
+/* A member's child is said to have begun; by itself, so that what the kernel tells comes first. Who
+ * has ended since is believed to have been there. */
+void family_watch_hear(struct family_watch *watch, pid_t pid, pid_t parent);
 
 /* Members alive. */
 size_t family_watch_count(const struct family_watch *watch);

@@ -75,15 +75,15 @@ static int batch_read_by_file(struct process *process, const struct remote_piece
 static int batch_read(struct process *process, const struct remote_piece *pieces, size_t count,
                       size_t *ret_tail)
 {
-    if (process->memory_fd < 0) {
+    if (!process->reads_by_file) {
         int whole = batch_read_by_call(process, pieces, count, ret_tail);
         if (whole != -EPERM && whole != -ENOSYS)
             return whole;
         /* Our own sandbox may forbid the call and still allow the file; the kernel's check is the
          * same. */
-        process->memory_fd = openat(process->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
         if (process->memory_fd < 0)
-            return errno == ENOENT || errno == ESRCH ? -ESRCH : -EPERM;
+            return -EPERM;
+        process->reads_by_file = true;
     }
     return batch_read_by_file(process, pieces, count, ret_tail);
 }

@@ -47,7 +47,7 @@ int proc_parse_stat(const char *text, struct proc_stat *ret)
     if (!at || at[1] != ' ' || !at[2])
         return -EBADMSG;
 
-    enum { FIRST = 4, LAST = 28 };
+    enum { FIRST = 4, LAST = 39 };
     uint64_t fields[LAST + 1];
     struct proc_stat stat = { .state = at[2] };
     at += 3;
@@ -66,6 +66,7 @@ int proc_parse_stat(const char *text, struct proc_stat *ret)
     stat.threads = fields[20];
     stat.start_time = fields[22];
     stat.stack_start = fields[28];
+    stat.core = (int)fields[39];
     *ret = stat;
     return 0;
 }

@@ -18,6 +18,7 @@ struct proc_stat {
     uint64_t threads;
     uint64_t start_time;  /* clock ticks since boot */
     uint64_t stack_start; /* 0 where we may not know */
+    int core;             /* where it runs, or ran last */
 };
 
 /* 0 or -EBADMSG. The command in the text may hold spaces and brackets. */

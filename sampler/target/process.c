@@ -41,7 +41,10 @@ static int open_failed(pid_t pid, struct failure *why)
             "process %d is another user's and /proc hides it (mount option hidepid): "
             "run this as that user or with sudo",
             pid);
-    return failure_set(why, -ESRCH, "there is no process %d", pid);
+    return failure_set(why, -ESRCH,
+                       "there is no process %d: `ps -e` shows those there are, and those of a "
+                       "container under the numbers that they have here",
+                       pid);
 }
 
 static int identity_read(struct process *process, struct proc_stat *ret_stat, struct failure *why)
@@ -57,11 +60,13 @@ static int identity_read(struct process *process, struct proc_stat *ret_stat, st
         return failure_set(why, -ESRCH, "%d is a thread of process %d: give that number instead",
                            pid, leader);
     if (state_is_dead(ret_stat->state))
-        return failure_set(why, -ESRCH,
-                           ret_stat->threads > 1
-                               ? "the main thread of process %d has ended, and its memory with it"
-                               : "process %d has ended and only waits for its parent to notice",
-                           pid);
+        return failure_set(
+            why, -ESRCH,
+            ret_stat->threads > 1
+                ? "the main thread of process %d has ended while others run on, and the "
+                  "kernel shows nobody the memory of such a process"
+                : "process %d has ended and only waits for its parent to notice",
+            pid);
 
     process->inner_pid = pid;
     process->other_namespace = proc_find_inner_pid(status, &process->inner_pid) > 1;
@@ -97,6 +102,7 @@ int process_open(pid_t pid, struct process **ret, struct failure *why)
                        : failure_set(why, -ESRCH, "%d is not a process's number", pid);
 
     struct proc_stat stat;
+    process->memory_fd = openat(process->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
     int result = identity_read(process, &stat, why);
     if (result < 0)
         return result;
@@ -112,10 +118,20 @@ int process_open(pid_t pid, struct process **ret, struct failure *why)
     return 0;
 }
 
+/* The file outlives the memory it shows, and is empty then. */
+static bool memory_is_gone(const struct process *process)
+{
+    char byte;
+    return process->memory_fd >= 0 && pread(process->memory_fd, &byte, 1, 0) == 0;
+}
+
 int process_check(const struct process *process)
 {
     struct proc_stat stat;
-    if (proc_read_stat(process->proc_fd, "stat", &stat) < 0 || state_is_dead(stat.state))
+    int error = proc_read_stat(process->proc_fd, "stat", &stat);
+    if (error)
+        return error == -ESRCH ? error : 0;
+    if (state_is_dead(stat.state) || memory_is_gone(process))
         return -ESRCH;
     bool other_program =
         stat.stack_start && process->stack_start && stat.stack_start != process->stack_start;
@@ -127,8 +143,6 @@ int process_explain_denied(const struct process *process, const char *operation,
 {
     struct process copy = *process;
     int result = memory_probe(&copy);
-    if (copy.memory_fd != process->memory_fd)
-        close(copy.memory_fd);
     if (result == -ESRCH)
         return failure_set(why, -ESRCH, "process %d has ended", process->pid);
 
@@ -233,6 +247,27 @@ int process_list_descendants(pid_t pid, pid_t **ret)
     return (int)used - 1;
 }
 
+static pid_t inner_pid_read(pid_t pid)
+{
+    char path[32], status[STATUS_SIZE];
+    pid_t inner = 0;
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && proc_read_file(fd, "status", status, sizeof status) >= 0)
+        proc_find_inner_pid(status, &inner);
+    return inner;
+}
+
+pid_t process_find_inner(pid_t ancestor, pid_t inner_pid)
+{
+    AUTO_FREE pid_t *list = NULL;
+    int count = process_list_descendants(ancestor, &list);
+    for (int i = 0; i < count; i++)
+        if (inner_pid_read(list[i]) == inner_pid)
+            return list[i];
+    return 0;
+}
+
 uint64_t process_read_rss(const struct process *process)
 {
     char text[128];
@@ -243,13 +278,15 @@ uint64_t process_read_rss(const struct process *process)
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void process_read_arguments(pid_t pid, char *text, size_t size, const char **argv, size_t most)
+bool process_read_arguments(pid_t pid, char *text, size_t size, const char **argv, size_t most)
 {
     char path[PATH_SIZE];
     size_t count = 0;
+    int at = 0;
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     int length = proc_read_file(AT_FDCWD, path, text, size);
-    for (int at = 0; at < length && count < most; at += (int)strlen(text + at) + 1)
+    for (; at < length && count < most; at += (int)strlen(text + at) + 1)
         argv[count++] = text + at;
     argv[count] = NULL;
+    return at >= length && length < (int)size - 1;
 }

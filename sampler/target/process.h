@@ -16,7 +16,8 @@ struct process {
     pid_t inner_pid;      /* as its own, innermost PID namespace numbers it */
     bool other_namespace; /* that namespace is not ours */
     int proc_fd;          /* /proc/PID */
-    int memory_fd;        /* /proc/PID/mem, opened when process_vm_readv is denied to us; else -1 */
+    int memory_fd;        /* /proc/PID/mem of the program that it ran when it was opened; or -1 */
+    bool reads_by_file;   /* from there, as process_vm_readv is denied to us */
     uint64_t start_time;  /* clock ticks since boot: tells a reused pid from the same process */
     uint64_t stack_start; /* moves at every exec where addresses are randomised; 0: not known */
     uint64_t read_calls;  /* process_vm_readv calls so far */
@@ -43,8 +44,12 @@ uint64_t process_read_rss(const struct process *process);
 /* argv[0] and friends, NUL -> space, cut to `size`; comm in brackets when there is none. */
 int process_read_command(pid_t pid, char *into, size_t size);
 
-/* The same as words, which lie in `text`; `argv` ends with NULL behind at most `most` of them. */
-void process_read_arguments(pid_t pid, char *text, size_t size, const char **argv, size_t most);
+/* The same as words, which lie in `text`; `argv` ends with NULL behind at most `most` of them.
+ * False when there is more than that. */
+bool process_read_arguments(pid_t pid, char *text, size_t size, const char **argv, size_t most);
 
 /* The pids of all descendants, breadth first: count, or negative errno. Caller frees. */
 int process_list_descendants(pid_t pid, pid_t **ret);
+
+/* The descendant that its own, innermost PID namespace numbers so; 0: there is none. */
+pid_t process_find_inner(pid_t ancestor, pid_t inner_pid);

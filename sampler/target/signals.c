@@ -9,8 +9,9 @@ static const struct {
     int number;
     enum signal_kind kind;
 } heard[] = {
-    { SIGINT, SIGNAL_END },  { SIGTERM, SIGNAL_END },   { SIGHUP, SIGNAL_END },
-    { SIGQUIT, SIGNAL_END }, { SIGCHLD, SIGNAL_CHILD }, { SIGWINCH, SIGNAL_RESIZED },
+    { SIGINT, SIGNAL_END },      { SIGTERM, SIGNAL_END },   { SIGHUP, SIGNAL_END },
+    { SIGQUIT, SIGNAL_END },     { SIGCHLD, SIGNAL_CHILD }, { SIGWINCH, SIGNAL_RESIZED },
+    { SIGTSTP, SIGNAL_SUSPEND },
 };
 
 enum { HEARD = sizeof heard / sizeof *heard };
@@ -22,22 +23,32 @@ static bool is_ignored(int number)
     return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-static void set_choose(sigset_t *set)
+static void sets_choose(sigset_t *all, sigset_t *ends)
 {
-    sigemptyset(set);
-    for (size_t i = 0; i < HEARD; i++)
-        if (heard[i].kind != SIGNAL_END || !is_ignored(heard[i].number))
-            sigaddset(set, heard[i].number);
+    sigemptyset(all);
+    sigemptyset(ends);
+    for (size_t i = 0; i < HEARD; i++) {
+        if (heard[i].number != SIGCHLD && is_ignored(heard[i].number))
+            continue;
+        sigaddset(all, heard[i].number);
+        if (heard[i].kind == SIGNAL_END)
+            sigaddset(ends, heard[i].number);
+    }
 }
 
 int signals_open(struct signals *ret, struct failure *why)
 {
     struct signals signals;
-    sigset_t set;
-    set_choose(&set);
+    sigset_t set, ends;
+    sets_choose(&set, &ends);
     signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (signals.fd < 0)
-        return failure_set(why, -errno, "cannot listen to signals: %s", strerror(errno));
+    signals.end_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals.fd < 0 || signals.end_fd < 0) {
+        int error = -errno;
+        cleanup_close(&signals.fd);
+        cleanup_close(&signals.end_fd);
+        return failure_set(why, error, "cannot listen to signals: %s", strerror(-error));
+    }
 
     /* Where SIGCHLD is ignored, ends cannot be waited for; and each pause of a thread would send
      * one. */
@@ -52,6 +63,22 @@ void signals_restore(const struct signals *signals)
 {
     sigaction(SIGCHLD, &signals->inherited_child, NULL);
     sigprocmask(SIG_SETMASK, &signals->inherited_mask, NULL);
+}
+
+void signals_defer_suspension(bool deferred)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTSTP);
+    sigprocmask(deferred ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+/* By the signal itself: a shell is told of it, and nobody is stopped whom no shell can wake. */
+void signals_suspend(void)
+{
+    raise(SIGTSTP);
+    signals_defer_suspension(false);
+    signals_defer_suspension(true);
 }
 
 static enum signal_kind kind_of(int number)
@@ -87,6 +114,7 @@ void signals_close(struct signals *signals)
     while (signals_next(signals, &ignored) > 0)
         ; /* one that came as all was over would end us now */
     cleanup_close(&signals->fd);
-    signals->fd = -1;
+    cleanup_close(&signals->end_fd);
+    signals->fd = signals->end_fd = -1;
     signals_restore(signals);
 }

@@ -15,6 +15,8 @@ enum signal_kind {
     SIGNAL_END,     /* SIGINT, SIGTERM, SIGHUP, SIGQUIT: finish */
     SIGNAL_CHILD,   /* a child of ours may have ended: launch_reap */
     SIGNAL_RESIZED, /* the terminal has another size */
+    SIGNAL_SUSPEND, /* SIGTSTP: signals_suspend, once no thread is paused, who would stand as long
+                     */
 };
 
 struct signal_event {
@@ -24,7 +26,8 @@ struct signal_event {
 };
 
 struct signals {
-    int fd; /* readable when signals_next has something */
+    int fd;     /* readable when signals_next has something */
+    int end_fd; /* readable while what it has is a SIGNAL_END */
     sigset_t inherited_mask;
     struct sigaction inherited_child; /* disposition of SIGCHLD */
 };
@@ -34,6 +37,12 @@ void signals_close(struct signals *signals);
 
 /* In a child just forked: mask and dispositions as our own parent left them. */
 void signals_restore(const struct signals *signals);
+
+/* Stops this process until somebody has it go on. */
+void signals_suspend(void);
+
+/* For who has no loop: SIGTSTP waits while it is told so. */
+void signals_defer_suspension(bool deferred);
 
 /* 1 and the oldest, or 0: none is waiting. */
 int signals_next(struct signals *signals, struct signal_event *ret);

@@ -2,6 +2,7 @@
 
 #include "sampler/base/cleanup.h"
 #include "sampler/target/arch.h"
+#include "sampler/target/descriptors.h"
 #include "sampler/target/proc_file.h"
 
 #include <dirent.h>
@@ -10,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { PATH_SIZE = 64, STATUS_SIZE = 8192 };
+enum { PATH_SIZE = 64, STATUS_SIZE = 8192, LIST_TRIES = 4 };
 
 static int thread_compare(const void *left, const void *right)
 {
@@ -40,7 +41,7 @@ static int thread_read(const struct process *process, pid_t tid, struct os_threa
     return 0;
 }
 
-int threads_list(const struct process *process, struct os_thread **ret)
+static int list_once(const struct process *process, struct os_thread **ret)
 {
     AUTO_FREE struct os_thread *list = NULL;
     size_t count = 0, room = 0;
@@ -75,23 +76,40 @@ int threads_list(const struct process *process, struct os_thread **ret)
     return (int)count;
 }
 
-static int probe_open_file(const struct process *process, pid_t tid, const char *name)
+/* The kernel passes over a thread, or stops, when the one before it ends meanwhile
+ * (proc_task_readdir, fs/proc/base.c). */
+int threads_list(const struct process *process, struct os_thread **ret)
+{
+    for (int tries = LIST_TRIES;;) {
+        struct os_thread *list = NULL;
+        struct proc_stat stat;
+        int count = list_once(process, &list);
+        if (count < 0)
+            return count;
+        if (--tries == 0 || proc_read_stat(process->proc_fd, "stat", &stat) < 0 ||
+            (uint64_t)count >= stat.threads) {
+            *ret = list;
+            return count;
+        }
+        free(list);
+    }
+}
+
+#define NO_PROBE(of_process, of_tid)                                                               \
+    (struct thread_probe)                                                                          \
+    {                                                                                              \
+        .process = of_process, .tid = of_tid, .call_fd = -1, .account_fd = -1, .stat_fd = -1       \
+    }
+
+/* 0, or negative: the one that is opened last is spare. */
+static int probe_open_file(const struct process *process, pid_t tid, const char *name, int *ret)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "task/%d/%s", tid, name);
-    return openat(process->proc_fd, path, O_RDONLY | O_CLOEXEC);
-}
-
-int thread_probe_open(const struct process *process, pid_t tid, struct thread_probe *ret)
-{
-    struct thread_probe probe = { process, tid, -1, -1, -1 };
-    probe.call_fd = probe_open_file(process, tid, "syscall");
-    if (probe.call_fd < 0)
+    *ret = openat(process->proc_fd, path, O_RDONLY | O_CLOEXEC);
+    if (*ret < 0)
         return errno == EACCES ? -EPERM : errno == ENOENT ? -ESRCH : -errno;
-    probe.account_fd = probe_open_file(process, tid, "schedstat");
-    probe.stat_fd = probe_open_file(process, tid, "stat");
-    *ret = probe;
-    return 0;
+    return descriptor_is_spare(*ret) ? -EMFILE : 0;
 }
 
 void thread_probe_close(struct thread_probe *probe)
@@ -99,7 +117,24 @@ void thread_probe_close(struct thread_probe *probe)
     cleanup_close(&probe->call_fd);
     cleanup_close(&probe->account_fd);
     cleanup_close(&probe->stat_fd);
-    *probe = (struct thread_probe){ NULL, 0, -1, -1, -1 };
+    *probe = NO_PROBE(NULL, 0);
+}
+
+int thread_probe_open(const struct process *process, pid_t tid, struct thread_probe *ret)
+{
+    struct thread_probe probe = NO_PROBE(process, tid);
+    int error = probe_open_file(process, tid, "stat", &probe.stat_fd);
+    if (!error)
+        error = probe_open_file(process, tid, "syscall", &probe.call_fd);
+    if (!error)
+        error = probe_open_file(process, tid, "schedstat", &probe.account_fd);
+    if (error == -ESRCH && probe.call_fd >= 0) /* a kernel without the account */
+        error = 0;
+    if (error)
+        thread_probe_close(&probe);
+    else
+        *ret = probe;
+    return error;
 }
 
 static int probe_read_file(int fd, char *into, size_t size)
@@ -124,13 +159,27 @@ static int probe_read_account(const struct thread_probe *probe, struct wait_stat
     return 0;
 }
 
-/* A group stop or another's ptrace stop can catch a thread in any call, which goes on later. */
-static bool probe_is_stopped(const struct thread_probe *probe)
+static bool probe_read_stat(const struct thread_probe *probe, struct proc_stat *ret)
 {
     char text[1024];
-    struct proc_stat stat;
     return probe->stat_fd >= 0 && probe_read_file(probe->stat_fd, text, sizeof text) > 0 &&
-           proc_parse_stat(text, &stat) == 0 && (stat.state == 'T' || stat.state == 't');
+           proc_parse_stat(text, ret) == 0;
+}
+
+/* A group stop or another's ptrace stop can catch a thread in any call, which goes on later. */
+static bool probe_ask_stopped(const struct thread_probe *probe)
+{
+    struct proc_stat stat;
+    return probe_read_stat(probe, &stat) && (stat.state == 'T' || stat.state == 't');
+}
+
+/* It takes a turn on a CPU to stop, and asking takes as long as all else that is asked. */
+static bool probe_is_stopped(struct thread_probe *probe, uint64_t turns)
+{
+    if (!turns || turns != probe->stop_turns)
+        probe->stopped = probe_ask_stopped(probe);
+    probe->stop_turns = turns;
+    return probe->stopped;
 }
 
 struct blocked_call {
@@ -220,7 +269,7 @@ static void wait_classify(const struct thread_probe *probe, const struct blocked
     wait->state = class == WAIT_DEVICE ? device_state(probe, call->arguments[0]) : states[class];
 }
 
-int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret)
+int thread_probe_read(struct thread_probe *probe, struct wait_state *ret)
 {
     struct wait_state wait = { .state = THREAD_RUNNING };
     struct blocked_call call;
@@ -239,13 +288,19 @@ int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret)
         wait.off_cpu = true;
         wait.sp = call.sp;
         wait.ip = call.ip;
-        if (probe_is_stopped(probe))
+        if (probe_is_stopped(probe, wait.turns))
             wait.state = THREAD_STOPPED;
         else
             wait_classify(probe, &call, &wait);
     }
     *ret = wait;
     return 0;
+}
+
+int thread_probe_core(const struct thread_probe *probe)
+{
+    struct proc_stat stat;
+    return probe_read_stat(probe, &stat) ? stat.core : -1;
 }
 
 int thread_probe_account(const struct thread_probe *probe, struct wait_state *wait)
@@ -258,7 +313,7 @@ int thread_read_wait(const struct process *process, pid_t tid, struct wait_state
     CLEANUP(thread_probe_close) struct thread_probe probe;
     int result = thread_probe_open(process, tid, &probe);
     if (result < 0) {
-        probe = (struct thread_probe){ NULL, 0, -1, -1, -1 };
+        probe = NO_PROBE(NULL, 0);
         return result;
     }
     return thread_probe_read(&probe, ret);

@@ -34,11 +34,16 @@ struct thread_probe {
     const struct process *process;
     pid_t tid;
     int call_fd, account_fd, stat_fd;
+    uint64_t stop_turns; /* when it was asked last whether it is stopped: 0 never */
+    bool stopped;
 };
 
 int thread_probe_open(const struct process *process, pid_t tid, struct thread_probe *ret);
 void thread_probe_close(struct thread_probe *probe);
-int thread_probe_read(const struct thread_probe *probe, struct wait_state *ret);
+int thread_probe_read(struct thread_probe *probe, struct wait_state *ret);
+
+/* The core on which it runs or ran last, or negative. */
+int thread_probe_core(const struct thread_probe *probe);
 
 /* Only run_ns, queued_ns and turns; all else of `wait` stays. */
 int thread_probe_account(const struct thread_probe *probe, struct wait_state *wait);

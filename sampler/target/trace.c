@@ -1,5 +1,6 @@
 #include "sampler/target/trace.h"
 
+#include "sampler/base/clock_read.h"
 #include "sampler/target/arch.h"
 #include "sampler/target/proc_file.h"
 
@@ -10,7 +11,6 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* What a stop of the thread means to us, once waitpid has told of it. */
@@ -23,15 +23,9 @@ enum stop_kind {
 
 struct stop {
     enum stop_kind kind;
-    int signal; /* to hand over when it goes on */
+    int signal;       /* to hand over when it goes on */
+    bool is_of_group; /* the process is stopped */
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Waits for stops alone: an exit status is the parent's to take, and the parent may be us. */
 static struct stop stop_wait(pid_t tid)
@@ -42,12 +36,15 @@ static struct stop stop_wait(pid_t tid)
         result = waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL);
     } while (result < 0 && errno == EINTR);
     if (result < 0)
-        return (struct stop){ STOP_GONE, 0 };
+        return (struct stop){ .kind = STOP_GONE };
 
     int event = info.si_status >> 8;
     if (event == PTRACE_EVENT_EXIT)
-        return (struct stop){ STOP_EXITING, 0 };
-    return event ? (struct stop){ STOP_TRAP, 0 } : (struct stop){ STOP_SIGNAL, info.si_status };
+        return (struct stop){ .kind = STOP_EXITING };
+    if (event)
+        return (struct stop){ .kind = STOP_TRAP,
+                              .is_of_group = (info.si_status & 0x7f) != SIGTRAP };
+    return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status };
 }
 
 static bool is_own_child(pid_t tid)
@@ -90,16 +87,21 @@ static char thread_state_letter(pid_t tid)
 int thread_pause(pid_t tid, struct pause *ret)
 {
     /* Such a thread stops only when its sleep ends, which may be never: we would wait as long. */
-    if (thread_state_letter(tid) == 'D')
-        return -EAGAIN;
+    return thread_state_letter(tid) == 'D' ? -EAGAIN : thread_pause_running(tid, NULL, ret);
+}
+
+int thread_pause_running(pid_t tid, struct core_holder *holder, struct pause *ret)
+{
     /* Told of its exit, we never wait for a main thread that is dead while others live. */
     if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXIT) < 0) {
         int error = errno;
         char state = thread_state_letter(tid);
         return error == ESRCH || state == 'X' || state == 'Z' ? -ESRCH : -EPERM;
     }
-    uint64_t since_ns = clock_ns();
+    uint64_t since_ns = clock_ns(CLOCK_MONOTONIC);
     ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    if (holder)
+        core_holder_release(holder);
     struct stop stop = stop_wait(tid);
     switch (stop.kind) {
     case STOP_EXITING:
@@ -107,7 +109,7 @@ int thread_pause(pid_t tid, struct pause *ret)
         thread_detach(tid, 0);
         return -ESRCH;
     default:
-        *ret = (struct pause){ tid, since_ns, stop.signal };
+        *ret = (struct pause){ tid, since_ns, stop.signal, stop.is_of_group };
         return 0;
     }
 }
@@ -117,27 +119,45 @@ int64_t thread_resume(struct pause *pause)
     if (!pause->tid)
         return 0;
     int result = thread_detach(pause->tid, pause->signal);
-    int64_t stood_ns = (int64_t)(clock_ns() - pause->since_ns);
+    int64_t stood_ns = (int64_t)(clock_ns(CLOCK_MONOTONIC) - pause->since_ns);
     *pause = (struct pause){ 0 };
     return result < 0 ? result : stood_ns;
 }
 
-int thread_read_registers(const struct pause *pause, struct registers *ret)
+enum { SET_WORDS = 64 };
+
+static int set_read(const struct pause *pause, uint64_t *words)
 {
-    uint64_t words[64];
-    struct iovec set = { words, sizeof words };
+    struct iovec set = { words, SET_WORDS * sizeof *words };
     if (ptrace(PTRACE_GETREGSET, pause->tid, (void *)NT_PRSTATUS, &set) < 0)
         return -errno;
-    if (set.iov_len != native_arch.set_words * sizeof *words)
-        return -ENOTSUP; /* a 32-bit program */
+    return set.iov_len == native_arch.set_words * sizeof *words ? 0 : -ENOTSUP; /* 32 bits */
+}
+
+/* Where the set does not tell, nobody asks yet. */
+int thread_read_call(const struct pause *pause, uint64_t *ret)
+{
+    uint64_t words[SET_WORDS];
+    int error = set_read(pause, words);
+    if (error || native_arch.call_word >= SET_WORDS)
+        return error ? error : -ENOENT;
+    *ret = words[native_arch.call_word];
+    return 0;
+}
+
+int thread_read_registers(const struct pause *pause, struct registers *ret)
+{
+    uint64_t words[SET_WORDS];
+    int error = set_read(pause, words);
+    if (error)
+        return error;
 
     struct registers registers = {
         .ip = words[native_arch.ip_word],
         .sp = words[native_arch.sp_word],
         .fp = words[native_arch.fp_word],
         .count = native_arch.register_count,
-        .in_call = native_arch.call_word < sizeof words / sizeof *words &&
-                   (int64_t)words[native_arch.call_word] >= 0,
+        .in_call = native_arch.call_word < SET_WORDS && (int64_t)words[native_arch.call_word] >= 0,
     };
     for (unsigned i = 0; i < registers.count; i++)
         registers.all[i] = words[native_arch.register_words[i]];

@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +60,15 @@ def children_of(pid):
         with open(task) as file:
             found += [int(word) for word in file.read().split()]
     return found
+
+
+def build_c(test, output, source, *words):
+    """A program or library of tests/programs, for this system."""
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    if not compiler:
+        test.skipTest("needs a C compiler")
+    subprocess.run([compiler, "-O1", "-o", output, os.path.join(PROGRAMS, source), *words],
+                   check=True)
 
 
 class Target:
@@ -245,6 +255,15 @@ def until(condition, what):
         os.sched_yield()
 
 
+def state_of(pid):
+    """The kernel's letter: "T" stands for stopped, "t" for paused by a tracer."""
+    return read_text("/proc/%d/stat" % pid).rpartition(")")[2].split()[0]
+
+
+def thread_states(pid):
+    return [state_of(int(tid)) for tid in os.listdir("/proc/%d/task" % pid)]
+
+
 # --- the program under test -----------------------------------------------------------------------
 
 
@@ -407,6 +426,8 @@ def main():
     global CURRENT
     enter_own_mounts()
     chosen = [item for item in interpreters() if item.release == RELEASE]
+    if "SCALENE_ONE_BUILD" in os.environ:
+        del chosen[1:]
     if not chosen:
         print("skipped: no CPython %s on this machine" % RELEASE)
         sys.exit(ALL_SKIPPED)

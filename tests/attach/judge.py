@@ -95,28 +95,46 @@ class Harvest:
         words = last.split()
         assert words[0] == "#", last
         self.counts = {key: int(value) for key, value in zip(words[1::2], words[2::2])}
-        self.stacks = []  # (count, CPU by batch, stack)
+        self.stacks = []  # (count, CPU by batch, squares of CPU by look, stack)
         for row in rows:
-            count, batches, stack = row.split("\t")
+            count, batches, squares, stack = row.split("\t")
             frames = [frame.split(":") for frame in stack.split(";")] if stack else []
             self.stacks.append((
                 int(count),
                 [int(number) for number in batches.split(",")],
+                int(squares),
                 [(name, file, int(line)) for name, file, line in frames],
             ))
-        self.accepted = sum(count for count, _, _ in self.stacks)
+        self.accepted = sum(count for count, _, _, _ in self.stacks)
+
+    def keep(self, wanted):
+        self.stacks = [row for row in self.stacks if wanted(row[-1])]
+        self.accepted = sum(row[0] for row in self.stacks)
 
     def impossible(self, grammar):
-        faults = [(count, grammar.fault(stack)) for count, _, stack in self.stacks]
+        faults = [(count, grammar.fault(stack)) for count, _, _, stack in self.stacks]
         return [(count, fault) for count, fault in faults if fault]
 
     def batches(self, chosen):
         """By batch: CPU time of the samples that have a frame that is chosen."""
-        sums = [0] * BATCHES
-        for _, batches, stack in self.stacks:
+        sums = Sums([0] * BATCHES)
+        for _, batches, squares, stack in self.stacks:
             if any(map(chosen, stack)):
-                sums = [a + b for a, b in zip(sums, batches)]
+                sums += Sums(batches, squares)
         return sums
+
+
+class Sums(list):
+    """CPU time by batch, and of it the squares by look, which tell on how few looks it rests."""
+
+    def __init__(self, batches, squares=0.0):
+        super().__init__(batches)
+        self.squares = squares
+
+    def __add__(self, other):
+        return Sums([a + b for a, b in zip(self, other)], self.squares + other.squares)
+
+    __iadd__ = __add__
 
 
 def poisson_limit(mean, false_alarm):
@@ -142,17 +160,21 @@ def t_quantile(chance, freedom):
 
 
 class Share:
-    """A chain's part among some, compared with its true part; the error is estimated from the
-    batches' scatter."""
+    """A chain's part among some, compared with its true part. The error is estimated from the
+    batches' scatter; where some looks stand for much time (the program was without a core between
+    them) that is itself a matter of chance, and it is at least what independent looks of these
+    weights have."""
 
-    def __init__(self, name, part, whole, true_share):
+    def __init__(self, name, part, whole, true_share, true_error=0.0):
         self.name, self.true_share = name, true_share
         self.share = sum(part) / max(1, sum(whole))
         mean = sum(whole) / len(whole)
         # linearised ratio: batches weigh by what was seen in them
         residuals = [(a - self.share * b) / mean for a, b in zip(part, whole)] if mean else [0]
         self.freedom = len(residuals) - 1
-        self.error = statistics.stdev(residuals) / len(residuals) ** 0.5
+        scatter = statistics.stdev(residuals) / len(residuals) ** 0.5
+        least = math.sqrt(true_share * (1 - true_share) * whole.squares) / max(1, sum(whole))
+        self.error = math.hypot(max(scatter, least), true_error)
         self.deviation = (self.share - true_share) / self.error if self.error else 0.0
 
     def __str__(self):
@@ -161,7 +183,7 @@ class Share:
 
 
 def columns_sum(rows):
-    return [sum(column) for column in zip(*rows)]
+    return sum(rows, Sums([0] * BATCHES))
 
 
 def block_shares(harvest, times):
@@ -180,13 +202,34 @@ def sites_batches(harvest, grammar, blocks, chain):
     return harvest.batches(lambda frame: (frame[0], frame[2]) in sites)
 
 
-def twin_shares(harvest, grammar, twins):
-    """Half each, by construction."""
+def call_time(turns):
+    """Of one call of a block, and how far that may be off by the scatter of its turns."""
+    calls = sum(count for count, _ in turns)
+    mean = sum(seconds for _, seconds in turns) / calls
+    residuals = [seconds - mean * count for count, seconds in turns]
+    return mean, statistics.stdev(residuals) * len(turns) ** 0.5 / calls, calls
+
+
+def twin_truth(turns, blocks):
+    """One chain's share of both blocks, and its error. A call of the first block holds it twice
+    and the other chain once, one of the second block the other way round: what they take, up to
+    the loop around them, that is no more of the one than of the other."""
+    (first, first_error, first_calls), (second, second_error, second_calls) = (
+        call_time(turns[block]) for block in blocks
+    )
+    lead = 3 * (first - second) / (first + second)  # of the one over the other
+    one = (1 + lead) * (2 * first_calls + second_calls)
+    other = (1 - lead) * (first_calls + 2 * second_calls)
+    return one / (one + other), 1.5 * math.hypot(first_error, second_error) / (first + second)
+
+
+def twin_shares(harvest, grammar, twins, turns):
     found = []
     for blocks, (one, other) in twins:
         part = sites_batches(harvest, grammar, blocks, one)
         whole = columns_sum([part, sites_batches(harvest, grammar, blocks, other)])
-        found.append(Share("%s in %s" % (one, blocks[0]), part, whole, 0.5))
+        truth = twin_truth(turns, blocks)
+        found.append(Share("%s in %s" % (one, blocks[0]), part, whole, *truth))
     return found
 
 
@@ -204,6 +247,6 @@ def uneven_shares(harvest, grammar, uneven):
 def all_shares(harvest, grammar, facts, last):
     return (
         block_shares(harvest, last["times"])
-        + twin_shares(harvest, grammar, facts["twins"])
+        + twin_shares(harvest, grammar, facts["twins"], last.get("turns"))
         + uneven_shares(harvest, grammar, last["uneven"])
     )

@@ -1,8 +1,9 @@
 /*
  * Samples the stacks of a process at exponential gaps and writes how often each was seen, for a
- * judge that knows which stacks can exist: count, TAB, microseconds on a CPU by batch, TAB,
- * `name:file:line` frames outermost first. Last line: how the reads went. As in a profile, a look
- * at a thread that runs, or would if there were a core, stands for its CPU time since the last one.
+ * judge that knows which stacks can exist: count, TAB, microseconds on a CPU by batch, TAB, the sum
+ * of their squares by look, TAB, `name:file:line` frames outermost first. Last line: how the reads
+ * went. As in a profile, a look at a thread that runs, or would if there were a core, stands for
+ * its CPU time since the last one.
  */
 #include "sampler/base/cleanup.h"
 #include "sampler/loop/stacks.h"
@@ -11,6 +12,7 @@
 #include <math.h>
 #include <search.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 enum { BATCHES = 64, STACK_TEXT = 1 << 20, THREAD_IDS = 1 << 22 };
@@ -18,14 +20,16 @@ enum { BATCHES = 64, STACK_TEXT = 1 << 20, THREAD_IDS = 1 << 22 };
 struct seen {
     char *stack;
     uint64_t count, cpu_us[BATCHES];
+    double cpu_us_squares;
 };
 
 struct tally {
     void *tree;
     uint64_t total, wanted;
     pid_t pid;
-    uint64_t *run_ns; /* by thread: how long it had run at its last look that counts */
-    int last_error;   /* of a sample that was dropped */
+    uint64_t *run_ns;  /* by thread: how long it had run at its last look that counts */
+    int last_error;    /* of a sample that was dropped */
+    uint64_t unlisted; /* ticks at which the list of threads changed at every look */
     char *text;
 };
 
@@ -73,7 +77,9 @@ static void tally_add(struct tally *tally, const struct thread_event *event)
     }
     (*slot)->count++;
     size_t batch = tally->total * BATCHES / tally->wanted % BATCHES;
-    (*slot)->cpu_us[batch] += cpu_take(tally, event) / 1000;
+    uint64_t cpu_us = cpu_take(tally, event) / 1000;
+    (*slot)->cpu_us[batch] += cpu_us;
+    (*slot)->cpu_us_squares += (double)cpu_us * (double)cpu_us;
 }
 
 static void seen_print(const void *node, VISIT which, int depth)
@@ -85,7 +91,7 @@ static void seen_print(const void *node, VISIT which, int depth)
     printf("%" PRIu64 "\t", seen->count);
     for (unsigned i = 0; i < BATCHES; i++)
         printf("%s%" PRIu64, i ? "," : "", seen->cpu_us[i]);
-    printf("\t%s\n", seen->stack);
+    printf("\t%.0f\t%s\n", seen->cpu_us_squares, seen->stack);
 }
 
 /* An exponential gap, so that no rhythm of the program can hide from us. */
@@ -100,8 +106,9 @@ static int sample(struct stack_reader *reader, struct tally *tally, bool main_on
 {
     while (tally->total < tally->wanted) {
         int count = stack_reader_list(reader);
-        if (count < 0)
+        if (count < 0 && count != -EAGAIN)
             return count;
+        tally->unlisted += count < 0;
         for (int i = 0; i < count && tally->total < tally->wanted && !(main_only && i); i++) {
             struct thread_event event;
             int error = stack_reader_read(reader, (size_t)i, &event);
@@ -137,11 +144,14 @@ int main(int argc, char **argv)
             gap_us = atof(argv[++i]);
         else if (strcmp(argv[i], "--nonblocking") == 0)
             options.nonblocking = true;
+        else if (strcmp(argv[i], "--careful") == 0 && !options.holder)
+            core_holder_new(&options.holder);
         else if (strcmp(argv[i], "--main") == 0)
             main_only = true;
         else
             return 2;
     }
+    prctl(PR_SET_TIMERSLACK, 1UL); /* else each gap is 50 us longer than it should be */
     srand48(getpid());
     tally.pid = pid;
     tally.run_ns = calloc(THREAD_IDS, sizeof *tally.run_ns);
@@ -153,8 +163,9 @@ int main(int argc, char **argv)
     twalk(tally.tree, seen_print);
     struct stack_counts counts = stack_reader_counts(reader);
     printf("# clean %" PRIu64 " retried %" PRIu64 " dropped %" PRIu64 " pauses %" PRIu64
-           " paused_ns %" PRIu64 " longest_ns %" PRIu64 " drop_error %d error %d\n",
+           " paused_ns %" PRIu64 " longest_ns %" PRIu64 " unlisted %" PRIu64
+           " drop_error %d error %d\n",
            counts.clean, counts.retried, counts.dropped, counts.pauses, counts.paused_ns,
-           counts.longest_pause_ns, tally.last_error, error);
+           counts.longest_pause_ns, tally.unlisted, tally.last_error, error);
     return error != 0 && error != -ESRCH;
 }

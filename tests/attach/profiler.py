@@ -38,7 +38,7 @@ class Profiler:
 
     def __enter__(self):
         self.process = harness.start_attach("-o", self.output, *self.words, env=self.env,
-                                            preexec_fn=hear_interrupts, **self.options)
+                                            preexec_fn=be_a_job, **self.options)
         return self
 
     def __exit__(self, *_):
@@ -97,9 +97,12 @@ class Profiler:
             return json.load(file)
 
 
-def hear_interrupts():
-    """Also where we ourselves run in the background of a shell, which lets its jobs ignore them."""
+def be_a_job():
+    """It hears interrupts, also where we ourselves run in the background of a shell, which lets its
+    jobs ignore them; and is in a group of its own, as SIGTSTP stops nobody whom no shell can wake.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.setpgid(0, 0)
 
 
 def attached(test, target, *words):

@@ -7,6 +7,7 @@
 #include "sampler/app/preload.h"
 #include "sampler/app/shim_folder.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/base/clock_read.h"
 #include "sampler/loop/ring_reader.h"
 
 #include <inttypes.h>
@@ -36,13 +37,6 @@ static int event_write(struct ring_sink *sink, const struct memory_event *event)
     return 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Until the command has ended and all that it wrote by then is read, and once more after the
  * reader's patience with records that were begun. */
 static int command_follow(pid_t pid, struct ring_reader *reader, struct dump *dump)
@@ -51,10 +45,10 @@ static int command_follow(pid_t pid, struct ring_reader *reader, struct dump *du
     AUTO_CLOSE int ended = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd end = { .fd = ended, .events = POLLIN };
     while (poll(&end, 1, PERIOD_MS) == 0)
-        ring_reader_drain(reader, now_ns(), &dump->sink);
-    ring_reader_drain(reader, now_ns(), &dump->sink);
-    ring_reader_drain(reader, now_ns() + 2 * RING_PATIENCE_NS, &dump->sink);
-    ring_reader_drain(reader, now_ns() + 4 * RING_PATIENCE_NS, &dump->sink);
+        ring_reader_drain(reader, clock_ns(CLOCK_MONOTONIC), &dump->sink);
+    ring_reader_drain(reader, clock_ns(CLOCK_MONOTONIC), &dump->sink);
+    ring_reader_drain(reader, clock_ns(CLOCK_MONOTONIC) + 2 * RING_PATIENCE_NS, &dump->sink);
+    ring_reader_drain(reader, clock_ns(CLOCK_MONOTONIC) + 4 * RING_PATIENCE_NS, &dump->sink);
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -92,7 +86,7 @@ int main(int argc, char **argv)
         .slot_count = SLOTS,
         .window = strtoull(argv[2], NULL, 10),
         .copy_window = strtoull(argv[3], NULL, 10),
-        .start_ns = now_ns(),
+        .start_ns = clock_ns(CLOCK_MONOTONIC),
     };
     if (ring_reader_new(&settings, &reader, &why))
         return OWN_FAILURE;

@@ -3,6 +3,7 @@ would help, the right status, and a target that is as it was."""
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -88,7 +89,8 @@ class NoTarget(harness.AttachTest):
     def test_no_such_process(self):
         with subprocess.Popen(["true"]) as process:
             pass
-        self.refuse(run_attach("dump", "--pid", process.pid), OWN_FAILURE, process.pid, "no ")
+        self.refuse(run_attach("dump", "--pid", process.pid), OWN_FAILURE, process.pid,
+                    "no process", "ps -e")
 
     def test_largest_pid(self):
         self.refuse(run_attach("dump", "--pid", 2147483647), OWN_FAILURE, "2147483647")
@@ -112,7 +114,7 @@ class NoTarget(harness.AttachTest):
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
             answer = run_attach("dump", "--pid", cat.pid)
             cat.stdin.close()
-        self.refuse(answer, OWN_FAILURE, cat.pid, r"\bcat\b", "python")
+        self.refuse(answer, OWN_FAILURE, cat.pid, r"\bcat\b", "no python", "none runs below it")
         self.assertEqual(cat.returncode, 0)
 
     def test_launcher_names_its_python(self):
@@ -162,7 +164,7 @@ class UnknownPython(harness.AttachTest):
             with Target("", command=[path]) as target:
                 answer = run_attach("dump", "--pid", target.pid, *options)
                 self.refuse(answer, OWN_FAILURE, target.pid, r"cpython %s\b" % release,
-                            re.escape(path), r"3\.8", r"3\.15")
+                            re.escape(path), r"3\.8", r"3\.15", "newer scalene-attach")
 
     def test_python_2_7(self):
         self.check_unknown(self.copy("no_runtime", "python2.7"), r"2\.7")
@@ -305,11 +307,40 @@ class Meanwhile(harness.AttachTest):
 
     def test_target_execs(self):
         """It is another program before the dump is through, again and again."""
-        with Target("passing.py", "executes", "20") as target:
-            for _ in range(10):
+        seen = set()
+        with Target("passing.py", "executes", "100") as target:
+            for _ in range(20):
                 for options in (["--json"], ["--json", "--native"]):
                     answer = run_attach("dump", "--pid", target.pid, *options)
                     self.check_honest(answer, target)
+                    seen.add(answer.returncode)
+        self.assertIn(OWN_FAILURE, seen)
+
+    def test_target_execs_at_the_same_addresses(self):
+        """Without randomised addresses the next program's are those of the last."""
+        fixed = ["setarch", "-R"]
+        if subprocess.run([*fixed, "true"]).returncode:
+            self.skipTest("addresses cannot be had fixed here")
+        seen = set()
+        with Target("passing.py", "executes", "100", prefix=fixed) as target:
+            for _ in range(40):
+                answer = run_attach("dump", "--pid", target.pid, "--json")
+                self.check_honest(answer, target)
+                if answer.returncode == 0:
+                    self.assertTrue(harness.json.loads(answer.stdout.decode())["threads"])
+                seen.add(answer.returncode)
+        self.assertIn(OWN_FAILURE, seen)
+
+    def test_more_threads_than_descriptors(self):
+        """Each takes three; the limit is raised as far as it may be, and then some go without."""
+        with Target("threads.py", "many", "50") as target:
+            target.await_stand()
+            for limits in ((64, 1024), (128, 128)):
+                answer = run_attach(
+                    "dump", "--pid", target.pid, "--json",
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits))
+                self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+                self.check_truth(target, harness.json.loads(answer.stdout.decode()))
 
     def test_threads_come_and_go(self):
         with Target("threads.py", "churning") as target:

@@ -6,10 +6,11 @@ import os
 import shutil
 import stat
 import subprocess
+import unittest
 
 import harness
 from harness import OWN_FAILURE, USAGE, Target, run_attach
-from profiler import FolderTest
+from profiler import FolderTest, cpu_of
 
 from test_bad_input import as_nobody, needs_root, zombie
 
@@ -22,7 +23,8 @@ class ProfilingTest(FolderTest):
         return harness.CURRENT.command(harness.CURRENT.inner(LAUNCHED), *words)
 
     def launch(self, *words, output=None, env=None, **options):
-        return run_attach("-q", "-o", output or self.output, "--", *words,
+        words = words if "--" in words else ("--", *words)
+        return run_attach("-q", "-o", output or self.output, *words,
                           env=dict({"TMPDIR": self.folder}, **(env or {})), **options)
 
     def files(self):
@@ -52,11 +54,60 @@ class Usage(ProfilingTest):
     def test_values(self):
         for option in ("--rate", "--duration", "--max-overhead", "--profile-interval",
                        "--cpu-percent-threshold"):
-            for value in ("abc", "-1", "", "1x", "nan", "inf"):
+            never = option in ("--duration", "--profile-interval")
+            for value in ("abc", "-1", "", "1x", "nan", "-inf", *(() if never else ("inf",))):
                 self.check_usage([option + "=" + value], option, "number")
+        self.check_usage(["--max-overhead=0"], "--max-overhead", "more than 0", "--nonblocking")
 
     def test_unknown_format(self):
         self.check_usage(["--format", "xml"], "--format", "json")
+
+    def test_standard_output(self):
+        """It is the program's; - is no file's name."""
+        self.check_usage(["-o", "-"], "standard output", "--output")
+        self.refuse(run_attach("merge", "-", "a.json", "b.json"), USAGE, "merge", "a file")
+        self.assertFalse(os.path.exists("-"))
+
+    def test_configuration(self):
+        """Nothing runs before the file is understood."""
+        path = os.path.join(self.folder, "scalene.yaml")
+        for text, *expected in (("rate: 100\nprofle-all: true\n", "scalene.yaml:2", "profile-all"),
+                                ("rate: fast\n", "scalene.yaml:1", "number", "fast"),
+                                ("max-overhead: 0\n", "scalene.yaml:1", "more than 0"),
+                                ("rate: [1\n", "scalene.yaml:1")):
+            with open(path, "w") as file:
+                file.write(text)
+            self.check_usage(["--config", path], *expected)
+        self.check_usage(["-c", path + ".missing"], "missing", "No such file")
+
+    def test_configured(self):
+        """The file takes effect, and the command line beats it."""
+        path = os.path.join(self.folder, "scalene.yaml")
+        with open(path, "w") as file:
+            file.write(f"outfile: {self.folder}/from-file.json\nstacks: false\nquiet: true\n"
+                       "cpu_only: true\ndisable-jit: true\n")
+        command = self.program("0.5")
+        answer = run_attach("-c", path, "--", *command)
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        with open(os.path.join(self.folder, "from-file.json")) as file:
+            profile = json.load(file)
+        self.assertFalse(profile["memory"] or profile["combined_stacks"])
+        answer = run_attach("-c", path, "-o", self.output, "--stacks", "--", *command)
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        with open(self.output) as file:
+            self.assertTrue(json.load(file)["combined_stacks"])
+
+    def test_set_aside(self):
+        """What is for programs that are started does not forbid to attach; the profile says so."""
+        path = os.path.join(self.folder, "scalene.yaml")
+        with open(path, "w") as file:
+            file.write("disable-jit: true\nprofile-only:\nprofile-all: true\nquiet: true\n")
+        with Target("threads.py", "spinning") as target:
+            answer = run_attach("-c", path, "-o", self.output, "-d", "0.3", "--pid", target.pid)
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        with open(self.output) as file:
+            notes = json.load(file)["notes"]
+        self.assertTrue([note for note in notes if "disable-jit had no effect" in note], notes)
 
     def test_no_value(self):
         for option in ("--output", "--rate", "--duration", "--pid", "--python"):
@@ -117,6 +168,13 @@ class NothingToShow(ProfilingTest):
         self.check_nothing(answer, OWN_FAILURE)
         self.assertEqual(harness.read_text(self.output), "a profile")
         self.assertEqual(self.files(), ["profile.json"])
+
+    def test_not_followed(self):
+        """Who wants no children hears that the Python was one."""
+        shell = ["sh", "-c", '"$@"; true', "sh"]
+        answer = self.launch("--no-subprocesses", "--", *shell, *self.program("0.6"))
+        self.check_nothing(answer, OWN_FAILURE, r"\(sh\): not a Python\n",
+                           r"below it.*--no-subprocesses\): \d+ \(\S*python")
 
     def test_hidden_by_the_filter(self):
         answer = run_attach("-q", "-o", self.output, "--profile-only", "elsewhere", "--",
@@ -186,6 +244,38 @@ class NoTarget(ProfilingTest):
             self.assertIn(attach.returncode, (0, OWN_FAILURE), error)
             if attach.returncode:
                 self.assertRegex(error, r"\Ascalene-attach: ")
+
+
+@unittest.skipUnless(shutil.which("strace"), "there is no strace")
+class Traced(ProfilingTest):
+    """Whoever is traced already cannot be paused by us."""
+
+    STRACE = ("strace", "-f", "-o", "/dev/null", "-e", "trace=none")
+
+    def test_attached(self):
+        with Target("threads.py", "spinning", prefix=self.STRACE) as target:
+            tracer, traced = target.pid, target.descend()
+            answer = run_attach("-o", self.output, "-p", traced, "-d", "0.2")
+            self.refuse(answer, OWN_FAILURE, "process %d:" % traced,
+                        r"process %d \(strace\) traces it" % tracer, "--nonblocking")
+            self.assertEqual(self.files(), [])
+            answer = run_attach("-q", "-o", self.output, "-p", traced, "-d", "0.3",
+                                "--nonblocking")
+            self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+            self.assertEqual([each["note"] for each in self.profile()["processes"]], [None])
+
+    def test_launched(self):
+        """Nobody knows what it did, and no line is said to have done it."""
+        answer = self.launch("--cpu-only", "--", *self.STRACE, *self.program("0", "turns", "40"))
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        profile = self.profile()
+        (python,) = [each for each in profile["processes"] if each["python"]]
+        self.assertRegex(python["note"], r"\Atraced by \d+ \(strace\): .*could not be looked at")
+        self.assertRegex(" ".join(profile["notes"]), "% of the looks found no whole stack")
+        self.assertGreater(python["cpu_s"], 0.7)
+        lines = [line for file in profile["files"].values() for line in file["lines"]]
+        self.assertTrue(any("time.sleep" in line["line"] and line["idle_s"] for line in lines))
+        self.assertLess(sum(cpu_of(line) for line in lines), 0.2 * python["cpu_s"])
 
 
 class Output(ProfilingTest):

@@ -15,6 +15,7 @@ from harness import OWN_FAILURE, PATIENCE_S, USAGE, Target, run_attach, until
 from profiler import FINE_RATE, Launched, Profiler, attached, cpu_of, function_of, step
 
 NOBODY = 65534
+SUSPENSIONS = 50
 
 
 class OnAndOff(harness.AttachTest):
@@ -37,6 +38,7 @@ class OnAndOff(harness.AttachTest):
         is paused."""
         sampled = {}
         with Target("phases.py", "steps") as target:
+            began = time.monotonic()
             with attached(self, target, *FINE_RATE) as profiler:
                 profiler.await_samples(target.pid)
                 sampled["first"] = step(target)
@@ -50,14 +52,21 @@ class OnAndOff(harness.AttachTest):
                 sampled["third"] = step(target)
                 profiler.tell("stop", target.pid)
                 profiler.end()
+                on_s = time.monotonic() - began - off_s
                 profile = self.check_steps(profiler, target, sampled)
         self.assertEqual([before["state"], after["state"]], ["off", "off"])
         for key in ("samples", "pauses", "paused_s", "dropped", "missed"):
             self.assertEqual(before["sampling"][key], after["sampling"][key], key)
+        self.assertEqual(before["elapsed_s"], after["elapsed_s"])
         totals = profile["totals"]
         self.assertGreater(off_s, 0.5)
-        self.assertGreater(totals["elapsed_s"], off_s + sum(sampled.values()))
-        self.assertLessEqual(cpu_of(totals) + totals["idle_s"], totals["elapsed_s"] - off_s + 0.05)
+        self.assertGreater(totals["elapsed_s"], 0.9 * sum(sampled.values()))
+        self.assertLess(totals["elapsed_s"], on_s)
+        self.assertEqual(totals["elapsed_s"], profile["elapsed_time_sec"])
+        self.assertLessEqual(cpu_of(totals) + totals["idle_s"], totals["elapsed_s"] + 0.05)
+        (process,) = profile["processes"]
+        self.assertAlmostEqual(process["cpu_s"], cpu_of(totals), delta=0.01)
+        self.assertGreater(process["end_s"], totals["elapsed_s"] + 0.9 * off_s)
         self.assertTrue(any("off" in note for note in profile["notes"]), profile["notes"])
 
     def test_begins_off(self):
@@ -211,6 +220,16 @@ class FlushStopStatus(harness.AttachTest):
         self.assertRegex(text_off, r"\Aprocess .*: off\n")
 
 
+def make_folder_of(path):
+    """Unless another such file comes in between."""
+    os.unlink(path)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return False
+    return True
+
+
 class ByItself(harness.AttachTest):
     def test_interval(self):
         """A new file each time, never half a one, while the profiling goes on."""
@@ -239,8 +258,7 @@ class ByItself(harness.AttachTest):
             with attached(self, target, "--profile-interval", "0.05") as profiler:
                 profiler.await_samples(target.pid)
                 until(lambda: os.path.exists(profiler.output), "a first profile")
-                os.unlink(profiler.output)
-                os.mkdir(profiler.output)
+                until(lambda: make_folder_of(profiler.output), "a folder in its place")
                 written = profiler.status(target.pid)["elapsed_s"] + 0.3
                 until(lambda: profiler.status(target.pid)["elapsed_s"] > written, "more turns")
                 os.rmdir(profiler.output)
@@ -276,6 +294,22 @@ class ByItself(harness.AttachTest):
     def test_terminated(self):
         self.check_signal(signal.SIGTERM)
 
+    def test_suspended(self):
+        """By a terminal's key, and never while a thread stands still, which would stand as long."""
+        with Target("threads.py", "spinning") as target:
+            with attached(self, target, *FINE_RATE) as profiler:
+                profiler.await_function(target.pid, "spin")
+                for _ in range(SUSPENSIONS):
+                    profiler.process.send_signal(signal.SIGTSTP)
+                    until(lambda: harness.state_of(profiler.process.pid) == "T", "its stop")
+                    threads = harness.thread_states(target.pid)
+                    self.assertGreater(len(threads), 1)
+                    self.assertNotIn("t", threads)
+                    profiler.process.send_signal(signal.SIGCONT)
+                    profiler.await_more_samples(target.pid)
+                profiler.tell("stop", target.pid)
+                profiler.end()
+
     def test_interrupted_while_off(self):
         with Target("threads.py", "spinning") as target:
             with attached(self, target) as profiler:
@@ -285,10 +319,17 @@ class ByItself(harness.AttachTest):
                 self.assertIn("profile saved to", profiler.end())
 
     def test_duration_while_off(self):
-        """It is counted from the start, whether somebody samples or not."""
-        with Target("threads.py", "spinning") as target:
-            with attached(self, target, "--off", "--duration", "0.3") as profiler:
-                self.assertIn("never switched on", profiler.end(OWN_FAILURE))
+        """What counts is the time that is sampled, in all."""
+        with Target("phases.py", "steps") as target:
+            with attached(self, target, "--off", "--duration", "0.3", *FINE_RATE) as profiler:
+                profiler.await_listening(target.pid)
+                step(target)
+                step(target)
+                self.assertEqual(profiler.status(target.pid)["elapsed_s"], 0)
+                profiler.tell("on", target.pid)
+                step(target)
+                profiler.end()
+                self.assertAlmostEqual(profiler.profile()["elapsed_time_sec"], 0.3, delta=0.1)
 
 
 class WhoMay(harness.AttachTest):

@@ -265,7 +265,7 @@ class Places(FindTest):
         host = os.path.join(self.folder, "host")
         subprocess.run(
             [compiler, "-O1", "-o", host, os.path.join(harness.PROGRAMS, "embedding_host.c"),
-             library, "-Wl,--allow-shlib-undefined"],
+             library, "-Wl,--allow-shlib-undefined", "-pthread"],
             check=True,
         )
         return host, os.path.dirname(self.interpreter.inner_of(library))
@@ -280,6 +280,47 @@ class Places(FindTest):
             symbols = [f["name"] for f in dump["threads"][0]["frames"] if f["kind"] == "native"]
             self.assertIn("host_main", symbols)
             self.assertLess(symbols.index("host_main"), symbols.index("main"))
+
+    def test_thread_states_that_another_thread_made(self):
+        """They bear their maker's ids. Where the C stack tells who runs them (3.11, 3.12), the
+        threads have their numbers and native frames, too."""
+        host, folder = self.embed()
+        script = self.interpreter.inner(os.path.join(harness.PROGRAMS, "stacks.py"))
+        with Target("unused", command=[*self.command(host), script + " nested"],
+                    env=dict(self.home, LD_LIBRARY_PATH=folder, HOST_STATES="1")) as target:
+            threads = self.dump(target, "--native")["threads"]
+            workers = [thread for thread in threads
+                       if "host_worker" in [frame["name"] for frame in thread["frames"]]]
+            self.assertEqual((len(threads), len(workers)), (4, 3), threads)
+            self.assertEqual(threads[0]["tid"], target.pid)
+            numbers = {thread["tid"] for thread in workers}
+            if (3, 11) <= harness.CURRENT.version[:2] <= (3, 12):
+                self.assertEqual(len(numbers - {0, target.pid}), 3)
+                for worker in workers:
+                    self.assertIn("worker_main", [frame["name"] for frame in worker["frames"]])
+            else:
+                self.assertEqual(numbers, {0})
+
+    def test_embedded_in_another_thread_of_a_c_host(self):
+        """The process's main thread is none of Python's, so no thread bears the process's id."""
+        host, folder = self.embed()
+        script = self.interpreter.inner(os.path.join(harness.PROGRAMS, "threads.py"))
+        with Target("unused", command=[*self.command(host), script + " many 3"],
+                    env=dict(self.home, LD_LIBRARY_PATH=folder, HOST_THREAD="1")) as target:
+            self.assertEqual(len(target.facts["threads"]), 4)
+            self.assertNotIn(target.pid, [thread["tid"] for thread in target.facts["threads"]])
+            self.check_found(target)
+
+    @needs_root
+    def test_embedded_in_another_thread_in_a_container(self):
+        """The process's id is 1 there, as is many a word that is none."""
+        host, folder = self.embed()
+        script = self.interpreter.inner(os.path.join(harness.PROGRAMS, "stacks.py"))
+        with Target("unused", command=[*UNSHARE, *self.command(host), script + " nested"],
+                    env=dict(self.home, LD_LIBRARY_PATH=folder, HOST_THREAD="1")) as target:
+            target.descend()
+            self.assertNotEqual(target.facts["threads"][0]["tid"], 1)
+            self.check_found(target)
 
     def test_two_runtimes(self):
         """A second libpython that nobody initialised: the one whose content validates is taken."""

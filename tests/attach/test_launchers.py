@@ -8,6 +8,7 @@ import subprocess
 
 import harness
 from harness import OWN_FAILURE, PROGRAMS, Target, run_attach
+from profiler import Profiler
 from test_launch import LaunchTest as Launching
 
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
@@ -65,23 +66,47 @@ class Launchers(Launching):
         self.assertTrue(answer.startswith(b"HTTP/1.0 200"), answer)
         return int(answer.rpartition(b"\r\n")[2])
 
-    def test_gunicorn(self):
-        path = os.path.join(self.folder, "socket")
-        server = harness.start_attach(
-            "-q", "-o", self.output, "--", tool("gunicorn"), "--workers", "2", "--bind",
-            "unix:" + path, "--chdir", PROGRAMS, "--log-level", "warning", "served:application",
-            env={"PYTHONDONTWRITEBYTECODE": "1"}, cwd=self.folder)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.terminate)
-        harness.until(lambda: is_listening(path), "a server")
+    def gunicorn(self):
+        return [tool("gunicorn"), "--workers", "2", "--bind", "unix:" + self.socket(), "--chdir",
+                PROGRAMS, "--log-level", "warning", "served:application"]
+
+    def socket(self):
+        return os.path.join(self.folder, "socket")
+
+    def end_on_its_own(self, process):
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        return process
+
+    def check_served(self, profiler, number):
         requests = 6
-        served = {self.ask(path) for _ in range(requests)}
-        server.send_signal(signal.SIGTERM)
-        _, error = server.communicate(timeout=harness.PATIENCE_S)
-        self.assertEqual(server.returncode, 0, error)
+        served = {self.ask(self.socket()) for _ in range(requests)}
+        profiler.send_signal(number)
+        _, error = profiler.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(profiler.returncode, 0, error)
         profile = self.profile()
         self.assertLessEqual(served, {each["pid"] for each in profile["processes"]})
         self.check_workers(profile, requests * 0.1)
+
+    def test_gunicorn(self):
+        server = self.end_on_its_own(harness.start_attach(
+            "-q", "-o", self.output, "--", *self.gunicorn(), cwd=self.folder,
+            env={"PYTHONDONTWRITEBYTECODE": "1"}))
+        harness.until(lambda: is_listening(self.socket()), "a server")
+        self.check_served(server, signal.SIGTERM)
+
+    def test_attach_to_gunicorn(self):
+        """Where its script stands tells nothing of where the application does."""
+        server = self.end_on_its_own(subprocess.Popen(
+            self.gunicorn(), cwd=self.folder, env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"),
+            preexec_fn=harness.allow_any_tracer))
+        harness.until(lambda: is_listening(self.socket()), "a server")
+        self.ask(self.socket())  # the workers are there
+        with Profiler(self, "-q", "--pid", server.pid) as profiler:
+            profiler.await_samples(server.pid)
+            self.output = profiler.output
+            self.check_served(profiler.process, signal.SIGINT)
+        self.ask(self.socket())
 
     def check_dump(self, program, *command):
         """Who asks for the launcher is told of the Python below it, and can look there."""

@@ -286,12 +286,14 @@ class Threads(harness.AttachTest):
         self.assertEqual(len(set(shared)), 3)
 
     def test_child_of_a_fork(self):
-        """It has a new id, and the thread that forked has become its main thread."""
-        with Target("threads.py", "after_fork") as target:
-            target.descend()
-            dump = self.dump(target)
-            self.assertEqual([thread["tid"] for thread in dump["threads"]], [target.pid])
-            self.check_truth(target, dump)
+        """It has a new id, which Python itself does not know where C forked, and the thread that
+        forked has become its main thread."""
+        for case in ("after_fork", "after_fork_of_c"):
+            with Target("threads.py", case) as target:
+                target.descend()
+                dump = self.dump(target)
+                self.assertEqual([thread["tid"] for thread in dump["threads"]], [target.pid])
+                self.check_truth(target, dump)
 
 
 class Gil(harness.AttachTest):

@@ -9,6 +9,10 @@ import harness
 from harness import OWN_FAILURE, PROGRAMS, Target, run_attach
 from profiler import FINE_RATE, Profiler, cpu_of, function_of, step
 
+FORMATS = {"json": ".json", "html": ".html", "standalone": ".standalone.html",
+           "collapsed": ".collapsed", "speedscope": ".speedscope.json", "pprof": ".pb.gz",
+           "gecko": ".gecko.json", "perfetto": ".perfetto-trace"}
+
 
 class Replay(harness.AttachTest):
     def setUp(self):
@@ -23,8 +27,8 @@ class Replay(harness.AttachTest):
         """All but the time of day; flushed and switched on the way."""
         recording = os.path.join(self.folder, "recording")
         with Target(os.path.join(self.folder, "phases.py"), "steps") as target:
-            words = ("--pid", target.pid, "--profile-all")
-            with Profiler(self, *words, "--record", recording, *FINE_RATE) as profiler:
+            words = ("--pid", target.pid, "--profile-all", *FINE_RATE)
+            with Profiler(self, *words, "--record", recording) as profiler:
                 profiler.await_samples(target.pid)
                 step(target)
                 profiler.tell("flush", target.pid)
@@ -37,6 +41,29 @@ class Replay(harness.AttachTest):
                 replayed = profiler.profile()
         self.assertGreater(cpu_of(function_of(recorded, "second")), 0)
         self.check_same(without_time_of_day(replayed), without_time_of_day(recorded), "profile")
+
+    def test_every_format(self):
+        """Straight from a run, by its name or the output's extension, as by way of its profile."""
+        recording = os.path.join(self.folder, "recording")
+        with Target(os.path.join(self.folder, "phases.py"), "steps") as target:
+            words = ("--pid", target.pid, "--profile-all", *FINE_RATE)
+            with Profiler(self, *words, "--record", recording) as profiler:
+                profiler.await_samples(target.pid)
+                step(target)
+                profiler.tell("stop", target.pid)
+                profiler.end()
+                profile = shutil.copy(profiler.output, self.folder)
+        for name, extension in FORMATS.items():
+            outputs = [os.path.join(self.folder, "by_" + way + extension)
+                       for way in ("name", "extension", "export")]
+            for answer in (run_attach("--replay", recording, *words, "-f", name, "-o", outputs[0]),
+                           run_attach("--replay", recording, *words, "-o", outputs[1]),
+                           run_attach("export", "-o", outputs[2], profile)):
+                self.assertEqual(answer.returncode, 0, answer.stderr)
+            sizes = [os.path.getsize(output) for output in outputs]
+            self.assertGreater(min(sizes), 100, (name, sizes))
+            # the moment of its beginning is another one, and moments have more or fewer digits
+            self.assertLess(max(sizes) - min(sizes), 64 + max(sizes) // 50, (name, sizes))
 
     def check_same(self, one, other, where):
         """But for the last digits: a stream has nine of what is no whole number."""

@@ -2,8 +2,10 @@
 reads them. What a profile makes of them is another test's."""
 
 import collections
+import glob
 import json
 import math
+import mmap
 import os
 import subprocess
 import tempfile
@@ -80,7 +82,8 @@ class Account:
 
     def add_resized(self, event):
         parts = self.blocks[event.pid, event.block]
-        share = event.size / sum(size for _, size, _ in parts)
+        told = sum(size for _, size, _ in parts)
+        share = event.size / told if told else 0  # nothing was left before
         for name, _, weight in parts:
             self.live[name] -= weight * (1 - share)
         self.blocks[event.pid, event.block] = [
@@ -91,14 +94,15 @@ class Account:
 
 
 class ShimTest(harness.AttachTest):
-    def dump(self, *command, env=None, window=WINDOW):
+    def dump(self, *command, env=None, window=WINDOW, copy_window=COPY_WINDOW):
         """What it prints, and its events."""
         for _ in range(LOOKS):
             with tempfile.NamedTemporaryFile() as output:
                 answer = subprocess.run(
-                    [RING_DUMP, LIBRARY, str(window), str(COPY_WINDOW), output.name, *command],
+                    [RING_DUMP, LIBRARY, str(window), str(copy_window), output.name, *command],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=harness.PATIENCE_S,
-                    env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **(env or {})))
+                    env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore",
+                             **(env or {})))
                 self.assertEqual((answer.returncode, answer.stderr), (0, b""))
                 events, lost = read_events(output.name)
             if not lost:
@@ -186,6 +190,70 @@ class Surroundings(ShimTest):
         if not harness.CURRENT.root:  # whose loader does not find it
             self.assertEqual(answer.stderr, b"")
         self.assertEqual((answer.returncode, answer.stdout), (0, b"1000000\n"))
+
+    def built(self, name, *words):
+        """A C program, in a folder of its own."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        program = os.path.join(folder.name, name)
+        harness.build_c(self, program, name + ".c", *words)
+        return program
+
+    def test_own_allocator(self):
+        """Linked into the program: what it lacks and we have is passed on to it, uncounted."""
+        said, events = self.dump(self.built("own_allocator"))
+        self.assertEqual(said, "kept\n")
+        self.assertEqual([event for event in events if event.size < UNTOUCHED and
+                          event.change == "allocated"], [])
+
+    def test_own_allocator_of_a_host(self):
+        """What CPython's allocators are asked for is seen above it, and nothing else."""
+        part = self.built("own_allocator", "-c", "-Dmain=own_main")
+        allocated = self.allocated_late(self.built("late_host", part, "-ldl"))
+        self.assertFalse([event for event in allocated if not event.python and
+                          event.size % mmap.PAGESIZE])  # what is mapped is another matter
+
+    def allocated_late(self, host):
+        """By a program that comes to CPython long after its start."""
+        library = harness.CURRENT.shared_library or self.library_beside()
+        if harness.CURRENT.root or not library:
+            self.skipTest("there is no libpython that a program of this system could load")
+        source = "def held():\n    return [bytes(5000) for _ in range(3000)]\nx = held()"
+        _, events = self.dump(host, library, source,
+                              env={"PYTHONHOME": harness.CURRENT.ask("sys.prefix")})
+        allocated = [event for event in events if event.change == "allocated"]
+        held = sum(event.weight for event in allocated if event.python and
+                   any("held" in frame[1] for frame in event.frames))
+        self.assertAlmostEqual(held / (3000 * 5033), 1, delta=0.15)
+        return allocated
+
+    def test_linked_allocators(self):
+        """A library that the program names before libc."""
+        names = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2")
+        for library in [path for name in names for path in glob.glob("/usr/lib/*/" + name)]:
+            with self.subTest(library):
+                program = self.built("linked_allocator", "-Wl,--no-as-needed", library)
+                said, events = self.dump(program)
+                account = Account(events)
+                fact = {"size": int(said), "blocks": 4000}
+                self.check_sum(account.allocated[None, False], fact, library)
+                self.check_sum(account.live[None, False], fact, library, size=int(said) // 2)
+
+    def test_loaded_late(self):
+        self.allocated_late(self.built("late_host", "-ldl"))
+
+    def library_beside(self):
+        found = glob.glob(os.path.join(harness.CURRENT.config("LIBDIR") or "",
+                                       harness.CURRENT.config("INSTSONAME") or "none"))
+        return found[0] if found and ".so" in found[0] else None
+
+    def test_no_copies(self):
+        """What is allocated is copied into the ring, and none of that is the program's."""
+        code = "def held():\n    for _ in range(40000):\n        bytes(1000)\nheld()"
+        _, events = self.dump(*harness.CURRENT.command("-c", code), copy_window=4096)
+        copied = sum(event.weight for event in events if event.change == "copied" and
+                     any("held" in frame[1] for frame in event.frames))
+        self.assertLess(copied, 40000 * 1000 / 50)
 
     def test_tracemalloc(self):
         """It puts its own allocators around ours, and takes them away again."""

@@ -8,7 +8,7 @@ import unittest
 
 import harness
 from harness import Target
-from profiler import FolderTest
+from profiler import FolderTest, attached
 
 # What the program notes of itself, and how often. What runs after an exec notes that.
 KINDS = {"tree": 2, "pool": 4, "spawn": 2, "forkserver": 2, "subprocess": 1, "after_exec": 1,
@@ -70,8 +70,8 @@ class Tree(FolderTest):
                     for kind in kinds)
         self.assertLess(lines, whole)
 
-    def launched(self, *prefix):
-        launch = [*prefix, harness.SCALENE_ATTACH, "-q", "-o", self.output, "--"]
+    def launched(self, *prefix, options=()):
+        launch = [*prefix, harness.SCALENE_ATTACH, "-q", *options, "-o", self.output, "--"]
         with Target("tree.py", "root", prefix=launch, env=self.environment()) as target:
             kernel_s = target.hear()["kernel_s"]
         self.check(target.facts["root"], kernel_s)
@@ -94,13 +94,54 @@ class Tree(FolderTest):
     def test_attached(self):
         self.attached()
 
-    def test_attached_without_news_from_the_kernel(self):
-        """Process events are told in the first network namespace alone: elsewhere we poll, and who
-        lives for 20 ms can be gone before a busy machine lets us look; not what it used."""
+    def without_news(self):
+        """Process events are told in the first network namespace alone."""
         unshare = shutil.which("unshare")
         if os.geteuid() != 0 or not unshare:
             self.skipTest("needs root and unshare for a network namespace")
-        self.attached(unshare, "--net", missable="short")
+        return unshare, "--net"
+
+    def test_launched_without_news_from_the_kernel(self):
+        """Whoever has the shim tells of itself, however short it lives."""
+        self.launched(*self.without_news())
+
+    @unittest.skipUnless(harness.RELEASE == THOROUGH, "one release is enough for this one")
+    def test_launched_without_memory(self):
+        """The shim is there for that alone."""
+        self.launched(*self.without_news(), options=["--cpu-only"])
+
+    def test_attached_without_news_from_the_kernel(self):
+        """We poll, and who lives for 20 ms can be gone before a busy machine lets us look; not
+        what it used."""
+        self.attached(*self.without_news(), missable="short")
+
+
+class Footprint(harness.AttachTest):
+    """What processes share is told apart from what is their own."""
+
+    def test_what_is_shared(self):
+        with Target("footprint.py") as target, attached(self, target) as profiler:
+            pids = dict(target.facts["pids"], parent=target.pid)
+            profiler.await_listening(target.pid)
+            harness.until(lambda: self.all_found(profiler, pids), "a look at each")
+            found = self.found
+        table = target.facts["table"] / (1 << 20)
+        for name, process in found.items():
+            self.assertGreater(process["rss_mb"], table, name)
+            self.assertLessEqual(process["rss_mb"], process["peak_rss_mb"] * 1.1 + 1)
+            whole = process["shared_mb"] + process["private_mb"]
+            self.assertAlmostEqual(whole / process["rss_mb"], 1, delta=1e-3, msg=name)
+            self.assertLess(process["pss_mb"], process["private_mb"] + process["shared_mb"] / 1.9)
+        self.assertGreater(found["writer"]["private_mb"], table / 2)
+        self.assertLess(found["reader"]["private_mb"], table / 4)
+        self.assertGreater(found["reader"]["shared_mb"], table)
+
+    def all_found(self, profiler, pids):
+        if profiler.ask("flush", pids["parent"]).returncode:
+            return False
+        listed = {each["pid"]: each for each in profiler.profile()["processes"]}
+        self.found = {name: listed.get(pid, {}) for name, pid in pids.items()}
+        return all(each.get("pss_mb") for each in self.found.values())
 
 
 if __name__ == "__main__":

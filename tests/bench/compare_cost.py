@@ -117,15 +117,38 @@ def scene_rows(scene, python, seconds, rounds):
     with subprocess.Popen([python, program, str(sleepers), str(depth)], stdout=subprocess.PIPE,
                           preexec_fn=harness.allow_any_tracer) as target:
         target.stdout.readline()
-        for _ in range(rounds):
-            for tool, how in tools().items():
-                runs[tool].append(compare_lengths(how, target.pid, rate, seconds))
-        target.kill()
+        try:
+            for _ in range(rounds):
+                for tool, how in tools().items():
+                    runs[tool].append(compare_lengths(how, target.pid, rate, seconds))
+        finally:
+            target.kill()
     return {tool: Run(*map(middle, zip(*found))) for tool, found in runs.items()}
 
 
 def middle(values):
     return None if None in values else statistics.median(values)
+
+
+def verdicts(scenes):
+    """What is wanted, as (words, found, most)."""
+    def ratio(scene, peer, other="ours"):
+        rows = scenes[scene]
+        return rows[other].ms_a_second / rows[peer].ms_a_second if peer in rows else None
+
+    def best(scene):
+        peers = [row.ms_a_second for tool, row in scenes[scene].items() if "ours" not in tool]
+        return scenes[scene]["ours"].ms_a_second / min(peers) if peers else None
+
+    asleep = scenes["1000 asleep"]["ours"].ms_a_second / scenes["1 asleep"]["ours"].ms_a_second
+    paused = max(rows["ours"].paused for rows in scenes.values())
+    return [
+        ("busy, of austin's CPU", ratio("busy", "austin"), 0.6),
+        ("busy, of py-spy's CPU", ratio("busy", "py-spy"), 0.2),
+        ("200 asleep, of the best peer's CPU", best("200 asleep"), 0.5),
+        ("1000 asleep, of one asleep", asleep, 3),
+        ("longest share of pauses", paused, 0.01),
+    ]
 
 
 def main():
@@ -136,15 +159,23 @@ def main():
     options = parser.parse_args()
     print("%-12s %-16s %9s %9s %10s %12s %8s"
           % ("scene", "tool", "start ms", "cpu ms/s", "samples/s", "us a sample", "paused"))
+    scenes = {}
     for scene in SCENES:
-        rows = scene_rows(scene, options.python, options.seconds, options.rounds)
+        rows = scenes[scene[0]] = scene_rows(scene, options.python, options.seconds, options.rounds)
         for tool, run in rows.items():
             print("%-12s %-16s %9.1f %9.2f %10.0f %12.1f %8s"
                   % (scene[0], tool, run.start_ms, run.ms_a_second, run.samples,
                      1e3 * run.ms_a_second / max(1, run.samples),
                      "" if run.paused is None else "%.2f %%" % (100 * run.paused)),
                   flush=True)
+    held = True
+    for words, found, most in verdicts(scenes):
+        holds = found is not None and found <= most
+        held = held and holds
+        print("%-36s %6s, at most %-5g %s" % (
+            words, "?" if found is None else "%.3f" % found, most, "held" if holds else "NOT HELD"))
+    return not held
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """How long `scalene-attach dump` takes on a target that nobody has looked at yet, beside `py-spy
-dump` on another such target: pairs by turns in one run, medians and their ratio. Environment as
-in tests/attach/harness.py; py-spy is that of PATH, or one that pip puts into the cache folder
-once."""
+dump` on another such target: pairs by turns in one run, the shortest of each, which nothing else
+on the machine disturbed, and their ratio. Environment as in tests/attach/harness.py; py-spy is that
+of PATH, or one that pip puts into the cache folder once."""
 
 import argparse
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -54,14 +53,14 @@ def measure(command, interpreter):
 
 
 def compare(interpreter, py_spy, pairs=PAIRS):
-    """(median of ours, median of py-spy's), in seconds."""
+    """(the shortest of ours, the shortest of py-spy's), in seconds."""
     commands = {"ours": [harness.SCALENE_ATTACH], "py-spy": [py_spy]}
     taken = {name: [] for name in commands}
     for pair in range(pairs):
         order = sorted(commands, reverse=pair % 2 == 1)
         for name in order:
             taken[name].append(measure(commands[name], interpreter))
-    return tuple(statistics.median(taken[name]) for name in ("ours", "py-spy"))
+    return min(taken["ours"]), min(taken["py-spy"])
 
 
 def main():

@@ -1,6 +1,7 @@
 /* Any text as a profile: refused with a sentence, or read and written so that it reads the same
- * again. */
+ * again, and written in every format there is. */
 #include "output/json/profile_json.h"
+#include "sampler/app/formats.h"
 #include "sampler/base/cleanup.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -23,6 +24,24 @@ static char *write_text(const struct report *report, size_t *ret_size)
     return text;
 }
 
+/* From both readings the same bytes. */
+static void formats_write(const struct report *report, const struct report *again)
+{
+    const struct table_settings table = { .width = 80 };
+    for (size_t i = 0; i < format_count; i++) {
+        const struct report *const reports[] = { report, again };
+        AUTO_FREE char *first = NULL, *second = NULL;
+        char **const texts[] = { &first, &second };
+        size_t sizes[2];
+        for (size_t n = 0; n < 2; n++) {
+            FILE *into = open_memstream(texts[n], &sizes[n]);
+            must(into && format_write(&formats[i], reports[n], &table, into) == 0);
+            must(fclose(into) == 0);
+        }
+        must(sizes[0] == sizes[1] && memcmp(first, second, sizes[0]) == 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(report_freep) struct report *report = NULL, *again = NULL;
@@ -38,5 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(error == 0);
     second = write_text(again, &second_length);
     must(length == second_length && memcmp(first, second, length) == 0);
+    formats_write(report, again);
     return 0;
 }

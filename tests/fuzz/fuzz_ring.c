@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     slots_fill((struct ring_slot *)((char *)head + head->slots_at), data + 2, size - 2,
                data[0] & 1);
     head->next = data[1];
-    struct fuzz_sink sink = { { event_check }, profile, 0 };
+    struct fuzz_sink sink = { { event_check, NULL }, profile, 0 };
     ring_run(reader, head, &sink);
     must(profile_report(profile, &report) == 0);
     munmap(head, ring_size);

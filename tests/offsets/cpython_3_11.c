@@ -35,6 +35,7 @@ int main(void)
     SHAPE(reference_tag_mask, 0);
     SHAPE(managed_dict_words, -(MANAGED_DICT_OFFSET / (int)sizeof(PyObject *)));
     SHAPE(type_has_inline_values, 0);
+    SHAPE(script_breaker, 0);
     SHAPE(debug_offsets_size, 0);
     return 0;
 }

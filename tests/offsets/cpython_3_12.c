@@ -32,6 +32,7 @@ int main(void)
           ((PyDictOrValues *)sizeof(PyHeapTypeObject) -
            _PyObject_DictOrValuesPointer((PyObject *)sizeof(PyHeapTypeObject))));
     SHAPE(type_has_inline_values, 0);
+    SHAPE(script_breaker, 0);
     SHAPE(debug_offsets_size, 0);
     return 0;
 }

@@ -20,5 +20,6 @@ int main(void)
     SHAPE(shim_owners, 1 << FRAME_OWNED_BY_CSTACK);
     SHAPE(highest_owner, FRAME_OWNED_BY_CSTACK);
     SHAPE(reference_tag_mask, 0);
+    SHAPE(script_breaker, 0);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* What the headers of CPython 3.15 say, and with Py_GIL_DISABLED of 3.15t. */
 #include "probe.h"
 
+#include "internal/pycore_ceval.h"
 #include "internal/pycore_debug_offsets.h"
 #include "internal/pycore_dict.h"
 #include "internal/pycore_frame.h"

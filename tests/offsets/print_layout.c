@@ -65,6 +65,7 @@ static void shapes_print(const struct py_layout *layout)
     SHAPE(managed_dict_words)
     SHAPE(type_has_inline_values)
     SHAPE(type_has_managed_dict)
+    SHAPE(script_breaker)
     SHAPE(debug_offsets_size)
 }
 

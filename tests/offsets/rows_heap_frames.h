@@ -30,4 +30,5 @@ SHAPE(reference_tag_mask, 0);
 SHAPE(managed_dict_words, 0);
 SHAPE(type_has_inline_values, 0);
 SHAPE(type_has_managed_dict, 0);
+SHAPE(script_breaker, 0);
 SHAPE(debug_offsets_size, 0);

@@ -1,8 +1,11 @@
 """A program to be launched, by file, as a module or with a shebang: burns CPU time in one line and
-does what its words say. `launched.py SECONDS [exit N | signal N | raise | echo]`"""
+does what its words say.
+`launched.py SECONDS [exit N | signal N | raise | echo | count N | child SECONDS | turns N | wait]`
+"""
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -38,9 +41,16 @@ def main():
         print(sys.stdin.readline().upper(), end="")
     elif what == "count":
         count_signals(int(more[0]))
+    elif what == "child":
+        subprocess.check_call([sys.executable, __file__, *more])
+    elif what == "turns":
+        for _ in range(int(more[0])):
+            burn(0.02)
+            time.sleep(0.01)
     elif what == "wait":
         print("waiting", flush=True)
-        signal.pause()
+        while True:  # a signal between the print and one long wait would not be met
+            time.sleep(0.02)
 
 
 if __name__ == "__main__":

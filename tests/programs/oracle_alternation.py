@@ -24,12 +24,14 @@ def block_flat(count):
     for _ in range(count):
         flat_a()  # -> flat_a
         flat_b()  # -> flat_b
+        flat_a()  # -> flat_a
 
 
 def block_flat_turned(count):
     for _ in range(count):
         flat_b()  # -> flat_b
         flat_a()  # -> flat_a
+        flat_b()  # -> flat_b
 
 
 def nested_a_inner():
@@ -72,12 +74,14 @@ def block_nested(count):
     for _ in range(count):
         nested_a()  # -> nested_a
         nested_b()  # -> nested_b
+        nested_a()  # -> nested_a
 
 
 def block_nested_turned(count):
     for _ in range(count):
         nested_b()  # -> nested_b
         nested_a()  # -> nested_a
+        nested_b()  # -> nested_b
 
 
 def shared_leaf():
@@ -97,12 +101,14 @@ def block_shared(count):
     for _ in range(count):
         shared_left()  # -> shared_left
         shared_right()  # -> shared_right
+        shared_left()  # -> shared_left
 
 
 def block_shared_turned(count):
     for _ in range(count):
         shared_right()  # -> shared_right
         shared_left()  # -> shared_left
+        shared_right()  # -> shared_right
 
 
 def empty():
@@ -121,7 +127,7 @@ def quiet():
 
 
 UNEVEN_S = [0.0, 0.0]
-AT_A_TIME = 10  # the clock is slow
+AT_A_TIME = 100  # so that what is lost around the clock's system calls is little
 
 
 def block_uneven(count):

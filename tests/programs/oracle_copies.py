@@ -86,12 +86,14 @@ def block_once(count):
     for _ in range(count):
         once_a()  # -> once_a
         once_b()  # -> once_b
+        once_a()  # -> once_a
 
 
 def block_once_turned(count):
     for _ in range(count):
         once_b()  # -> once_b
         once_a()  # -> once_a
+        once_b()  # -> once_b
 
 
 if __name__ == "__main__":

@@ -34,12 +34,14 @@ def block_plain(count):
     for _ in range(count):
         next(PLAIN_A)  # -> plain_a
         next(PLAIN_B)  # -> plain_b
+        next(PLAIN_A)  # -> plain_a
 
 
 def block_plain_turned(count):
     for _ in range(count):
         next(PLAIN_B)  # -> plain_b
         next(PLAIN_A)  # -> plain_a
+        next(PLAIN_B)  # -> plain_b
 
 
 def chain_leaf_a():
@@ -86,12 +88,14 @@ def block_chain(count):
     for _ in range(count):
         next(CHAIN_A)  # -> chain_a
         next(CHAIN_B)  # -> chain_b
+        next(CHAIN_A)  # -> chain_a
 
 
 def block_chain_turned(count):
     for _ in range(count):
         next(CHAIN_B)  # -> chain_b
         next(CHAIN_A)  # -> chain_a
+        next(CHAIN_B)  # -> chain_b
 
 
 @types.coroutine
@@ -125,12 +129,14 @@ def block_coroutine(count):
     for _ in range(count):
         COROUTINE_A.send(None)  # -> coroutine_a
         COROUTINE_B.send(None)  # -> coroutine_b
+        COROUTINE_A.send(None)  # -> coroutine_a
 
 
 def block_coroutine_turned(count):
     for _ in range(count):
         COROUTINE_B.send(None)  # -> coroutine_b
         COROUTINE_A.send(None)  # -> coroutine_a
+        COROUTINE_B.send(None)  # -> coroutine_b
 
 
 def short_leaf_a():
@@ -157,12 +163,14 @@ def block_short(count):
     for _ in range(count):
         list(short_a())  # -> short_a
         list(short_b())  # -> short_b
+        list(short_a())  # -> short_a
 
 
 def block_short_turned(count):
     for _ in range(count):
         list(short_b())  # -> short_b
         list(short_a())  # -> short_a
+        list(short_b())  # -> short_b
 
 
 if __name__ == "__main__":

@@ -59,24 +59,28 @@ def block_wide(count):
     for _ in range(count):
         wide_a()  # -> wide_a
         wide_b()  # -> wide_b
+        wide_a()  # -> wide_a
 
 
 def block_wide_turned(count):
     for _ in range(count):
         wide_b()  # -> wide_b
         wide_a()  # -> wide_a
+        wide_b()  # -> wide_b
 
 
 def block_chunks(count):
     for _ in range(count):
         two_chunks_a()  # -> two_chunks_a
         two_chunks_b()  # -> two_chunks_b
+        two_chunks_a()  # -> two_chunks_a
 
 
 def block_chunks_turned(count):
     for _ in range(count):
         two_chunks_b()  # -> two_chunks_b
         two_chunks_a()  # -> two_chunks_a
+        two_chunks_b()  # -> two_chunks_b
 
 
 if __name__ == "__main__":

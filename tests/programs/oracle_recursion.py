@@ -30,12 +30,14 @@ def block_families(count):
     for _ in range(count):
         even_p(DEPTH)  # -> even_p
         even_q(DEPTH)  # -> even_q
+        even_p(DEPTH)  # -> even_p
 
 
 def block_families_turned(count):
     for _ in range(count):
         even_q(DEPTH)  # -> even_q
         even_p(DEPTH)  # -> even_p
+        even_q(DEPTH)  # -> even_q
 
 
 def leaf_t():

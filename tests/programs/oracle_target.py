@@ -19,7 +19,15 @@ clock = time.thread_time
 
 class Block:
     def __init__(self, function):
-        self.function, self.count, self.seconds = function, 1, 0.0
+        self.function, self.count, self.turns = function, 1, []
+
+
+class Turn:
+    """A piece of a block: how often it is called in one go, and what that took in all."""
+
+    def __init__(self, block, count):
+        self.block, self.count, self.calls, self.seconds = block, count, 0, 0.0
+        block.turns.append(self)
 
 
 def is_over():
@@ -46,9 +54,11 @@ def names_of(functions):
 
 
 def run(twins=(), uneven=(), copies=None):
-    """twins: ((block, the same the other way round), (chain, chain)): the two chains do the same
-    work, and so each has half of both blocks' time. Alone they would not tell what they take by
-    turns, as calls of 50 ns overlap in a CPU. uneven: (block, (chain, chain), their CPU times as
+    """twins: ((block, the same the other way round), (chain, chain)): the first block calls one
+    chain, the other, and the one again, the second block the other twice. So their times tell
+    what each chain takes by turns with the other: alone it would take less, as calls of 50 ns
+    overlap in a CPU, and as the same code is not equally fast at every address, two chains that do
+    the same work may differ by some per cent. uneven: (block, (chain, chain), their CPU times as
     the block measures them). copies: (n, lines): the copy of that number is shifted by
     number % n * lines."""
     functions = [block for blocks, _ in twins for block in blocks]
@@ -63,9 +73,14 @@ def run(twins=(), uneven=(), copies=None):
         copies=copies,
     )
     rounds(turns)  # -> rounds
+    times = {
+        block.function.__name__: [(turn.calls, turn.seconds) for turn in block.turns]
+        for block in blocks
+    }
     target.say(  # -> say
         result=42,
-        times={block.function.__name__: block.seconds for block in blocks},
+        times={name: sum(seconds for _, seconds in turns) for name, turns in times.items()},
+        turns=times,
         uneven=[
             (block.__name__, dict(zip(names_of(chains), seconds)))
             for block, chains, seconds in uneven
@@ -77,7 +92,7 @@ def schedule_draw(blocks):
     """Which blocks in turn, and how much of each: in step with no scheduler."""
     draw = random.Random(os.getpid())
     turns = [
-        (block, max(1, round(block.count * draw.uniform(0.5, 1.5)))) for block in blocks * TURNS
+        Turn(block, max(1, round(block.count * draw.uniform(0.5, 1.5)))) for block in blocks * TURNS
     ]
     draw.shuffle(turns)
     return turns
@@ -85,7 +100,8 @@ def schedule_draw(blocks):
 
 def rounds(turns):
     while not is_over():  # -> is_over
-        for block, count in turns:
+        for turn in turns:
             start = clock()
-            block.function(count)  # -> block_*
-            block.seconds += clock() - start
+            turn.block.function(turn.count)  # -> block_*
+            turn.seconds += clock() - start
+            turn.calls += turn.count

@@ -142,6 +142,12 @@ def in_program():
     print(json.dumps(FACTS), flush=True)
 
 
+def await_ends():
+    """Of threads that were joined: the kernel may still have them, and fork() warns of them."""
+    while len(os.listdir("/proc/self/task")) > 1:
+        os.sched_yield()
+
+
 def main():
     if sys.argv[1:] == ["program"]:
         return in_program()
@@ -161,6 +167,7 @@ def main():
     handed.clear()
     print(json.dumps(FACTS), flush=True)
     FACTS.clear()
+    await_ends()
     child = os.fork()
     if not child:
         keep.clear()  # none of it is the child's

@@ -209,6 +209,15 @@ def after_fork():
     return 42 if status == [0] else 0
 
 
+def after_fork_of_c():
+    """A fork that Python did not see: its thread's number there is still the parent's."""
+    child = ctypes.PyDLL(None).fork()
+    if child == 0:
+        target.park(pid=os.getpid())
+        os._exit(0)
+    return 42 if os.waitpid(child, 0)[1] == 0 else 0
+
+
 # --- GIL and states -------------------------------------------------------------------------------
 
 

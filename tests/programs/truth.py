@@ -1,6 +1,7 @@
 """Times its own lines, by its thread's CPU clock and by the wall clock, until it has worked and
 waited for as many seconds as it is told, and prints its account: which line took how long, in which
-kind of work or wait.
+kind of work or wait. Where others have the cores, a wait ends later than what is waited for: for so
+long the process was not idle, and the kernel's account of that is taken off.
 
 A pass over a line takes a millisecond or some, a visit a random number of passes: nothing keeps
 step with a sampler."""
@@ -31,20 +32,30 @@ WAITS = ("sleep", "lock", "io", "child")
 
 chance = random.Random(7)
 account = {}  # by line
+queues = []  # of the two threads that take turns in waiting for each other
 ends_contest = threading.Event()
 
 
 class Line:
     def __init__(self, kind):
-        self.kind, self.cpu_s, self.wall_s = kind, 0.0, 0.0
+        self.kind, self.cpu_s, self.wall_s, self.idle_s = kind, 0.0, 0.0, 0.0
 
     def add(self, since):
-        self.cpu_s += time.thread_time() - since[0]
-        self.wall_s += time.perf_counter() - since[1]
+        cpu_s, wall_s, queued_s = (now - then for now, then in zip(moment(), since))
+        self.cpu_s += cpu_s
+        self.wall_s += wall_s
+        self.idle_s += wall_s - queued_s
+
+
+def follow_queue():
+    """From now on it counts how long this thread is kept from a core."""
+    path = "/proc/self/task/%d/schedstat" % threading.get_native_id()
+    queues.append(os.open(path, os.O_RDONLY))
 
 
 def moment():
-    return time.thread_time(), time.perf_counter()
+    queued_ns = sum(int(os.pread(queue, 100, 0).split()[1]) for queue in queues)
+    return time.thread_time(), time.perf_counter(), queued_ns / 1e9
 
 
 def line_of(caller, kind):
@@ -178,6 +189,7 @@ jobs = queue.SimpleQueue()
 
 
 def helper():
+    follow_queue()
     while True:
         delay, act, *arguments = jobs.get()
         time.sleep(delay)
@@ -249,6 +261,7 @@ def progress():
 
 def main(seconds):
     LOCK.acquire()
+    follow_queue()
     threading.Thread(target=helper, daemon=True).start()
     threading.Thread(target=time.sleep, args=(3600,), name="sleeper", daemon=True).start()
     end = time.perf_counter() + 2 * seconds

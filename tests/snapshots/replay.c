@@ -43,6 +43,19 @@ static int thread_write(FILE *out, struct python *python, const struct py_thread
     return 0;
 }
 
+/* It is there, and one that got its memory and its stack after its end would be another. */
+static int place_check(struct python *python, const struct py_thread *thread)
+{
+    struct py_thread later = *thread, moved = *thread;
+    later.native_id++;
+    moved.ident++;
+    bool right = python_has_thread(python, thread) && !python_has_thread(python, &later) &&
+                 !python_has_thread(python, &moved);
+    if (!right)
+        fprintf(stderr, "replay: a thread is taken for another that has its place\n");
+    return right ? 0 : -EBADMSG;
+}
+
 static int image_write(FILE *out, struct image_file *image, const enum py_moment *moments,
                        size_t moment_count)
 {
@@ -63,7 +76,9 @@ static int image_write(FILE *out, struct image_file *image, const enum py_moment
     python_name_threads(python);
     python_want(python, WANT_ANCHORS | WANT_OWNER);
     for (int i = 0; i < count; i++) {
-        error = thread_write(out, python, &threads[i], moments, moment_count);
+        error = place_check(python, &threads[i]);
+        if (!error)
+            error = thread_write(out, python, &threads[i], moments, moment_count);
         if (error)
             return error;
     }

@@ -8,6 +8,7 @@
 #include <semaphore.h>
 
 #include "child.h"
+#include "sampler/base/clock_read.h"
 #include "sampler/target/family_watch.h"
 
 #include <errno.h>
@@ -108,25 +109,19 @@ static inline void take(const struct family_event *event)
     seen->cpu_ns = event->cpu_ns;
 }
 
-static inline uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* As the profiler's loop does it. */
 static inline void attend(struct family_watch *watch)
 {
     struct family_event event;
-    uint64_t now = now_ns(), until = family_watch_deadline_ns(watch), longest = now + 100000000;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), until = family_watch_deadline_ns(watch),
+             longest = now + 100000000;
     until = until < longest ? until : longest;
     uint64_t gap = until > now ? until - now : 0;
     const struct timespec wait = { (time_t)(gap / 1000000000u), (long)(gap % 1000000000u) };
     struct pollfd fd = { family_watch_fd(watch), POLLIN, 0 };
     ppoll(&fd, 1, &wait, NULL);
     int result;
-    while ((result = family_watch_next(watch, now_ns(), &event)) > 0)
+    while ((result = family_watch_next(watch, clock_ns(CLOCK_MONOTONIC), &event)) > 0)
         take(&event);
     assert_int_equal(result, 0);
 }

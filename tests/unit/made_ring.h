@@ -26,7 +26,19 @@ struct made_ring {
     struct frame_event frames[64];  /* the innermost of each */
     size_t count;
     int answer; /* of the sink */
+    struct {
+        pid_t pid, parent;
+    } processes[8];
+    size_t process_count;
 };
+
+static inline void made_hear(struct ring_sink *sink, pid_t pid, pid_t parent)
+{
+    struct made_ring *made = (struct made_ring *)sink;
+    size_t at = made->process_count++ % 8;
+    made->processes[at].pid = pid;
+    made->processes[at].parent = parent;
+}
 
 static inline int made_take(struct ring_sink *sink, const struct memory_event *event)
 {
@@ -47,7 +59,7 @@ static inline void made_ring_open(struct made_ring *made, uint64_t slot_count)
     const struct ring_settings settings = { slot_count, MADE_WINDOW, 7, MADE_START_NS };
     struct failure why = { 0 };
     struct stat status;
-    *made = (struct made_ring){ .sink = { made_take } };
+    *made = (struct made_ring){ .sink = { made_take, made_hear } };
     if (ring_reader_new(&settings, &made->reader, &why))
         fail_msg("%s", why.text);
     int fd = ring_reader_fd(made->reader);

@@ -91,21 +91,27 @@ static inline struct profile_settings replay_settings(const char *program_path)
     };
 }
 
-static inline struct profile *replay(const char *name, const struct profile_settings *settings)
+static inline struct profile *replay_from(FILE *file, const char *name,
+                                          const struct profile_settings *settings)
 {
-    char path[1024];
     struct profile_sink sink = {
         { sink_process, sink_tick, sink_sampling, sink_memory, sink_memory_loss }, NULL
     };
     struct failure why = { 0 };
+    assert_int_equal(profile_new(settings, &sink.profile), 0);
+    if (stream_replay(file, &sink.sink, &why))
+        fail_msg("%s: %s", name, why.text);
+    return sink.profile;
+}
+
+static inline struct profile *replay(const char *name, const struct profile_settings *settings)
+{
+    char path[1024];
     tests_path(path, sizeof path, name);
     AUTO_FCLOSE FILE *file = fopen(path, "re");
     if (!file)
         fail_msg("%s: cannot open it", path);
-    assert_int_equal(profile_new(settings, &sink.profile), 0);
-    if (stream_replay(file, &sink.sink, &why))
-        fail_msg("%s: %s", path, why.text);
-    return sink.profile;
+    return replay_from(file, path, settings);
 }
 
 static inline struct report *replay_report(const char *name,
@@ -115,6 +121,16 @@ static inline struct report *replay_report(const char *name,
     struct report *report = NULL;
     assert_int_equal(profile_report(profile, &report), 0);
     return report;
+}
+
+/* The stream with memory, as its program would be profiled. */
+static inline struct report *replay_memory_report(void)
+{
+    struct profile_settings settings = replay_settings("/srv/cache");
+    settings.program = "/srv/cache/main.py";
+    settings.memory = settings.leak_detector = true;
+    settings.allocation_window = 524287;
+    return replay_report("streams/memory.stream", &settings);
 }
 
 static inline struct report_file *file_find(const struct report *report, const char *path)

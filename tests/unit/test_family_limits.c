@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 enum { BURNERS = 20, STORM = 10000, SURVIVORS = 3, SIBLINGS = 4 };
+enum { MIDDLE, ORPHAN, WORKER };
 
 static void gate_open(void)
 {
@@ -142,13 +143,19 @@ static void check_sum(pid_t parent)
     assert_in_range(sum_ns, *account_ns - 2 * tick_ns, *account_ns + 2 * tick_ns);
 }
 
-static bool have_burnt(uint64_t cpu_ns)
+static bool has_burnt(size_t index, uint64_t cpu_ns)
 {
     uint64_t used_ns;
-    for (size_t i = 0; i < SIBLINGS; i++)
-        if (cpu_clock_read(known(i), &used_ns) || used_ns < cpu_ns)
-            return false;
-    return true;
+    return !cpu_clock_read(known(index), &used_ns) && used_ns >= cpu_ns;
+}
+
+/* Everybody's account is read anew. */
+static void attend_beats(struct family_watch *watch)
+{
+    for (int beats = 0; beats < 3; beats++) {
+        uint64_t beat_ns = family_watch_deadline_ns(watch);
+        attend_until(watch, family_watch_deadline_ns(watch) != beat_ns);
+    }
 }
 
 /* What was read of each while it lived is its own, the rest somebody's: none of it twice. */
@@ -161,14 +168,48 @@ static void test_cpu_of_siblings(void **state)
     attend(watch);
     child_order(&child);
     attend_until(watch, told.count == SIBLINGS + 1);
-    await(have_burnt(20000000));
-    for (int beats = 0; beats < 3; beats++) {
-        uint64_t beat_ns = family_watch_deadline_ns(watch);
-        attend_until(watch, family_watch_deadline_ns(watch) != beat_ns);
-    }
+    for (size_t i = 0; i < SIBLINGS; i++)
+        await(has_burnt(i, 20000000));
+    attend_beats(watch);
     gate_open();
     await(*account_ns);
     attend_until(watch, told.ended == SIBLINGS);
+    check_sum(child.pid);
+}
+
+/* A child whose own child it leaves behind; both are waited for by whom that adopts. */
+static void burn_and_leave(struct child_side *side)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    child_say_ready(side);
+    child_await_order(side);
+    if (fork_known(0) == 0) {
+        bool is_orphan = fork_known(1) == 0;
+        burn_until(is_orphan ? 100000000 : 20000000);
+        sem_wait(&shared->gate);
+        burn_until(is_orphan ? 110000000 : 30000000);
+        _exit(0);
+    }
+    for (size_t i = 0; i < 2; i++)
+        wait(NULL);
+    shared->cpu_ns = cpu_of_children();
+    child_await_order(side);
+}
+
+static void test_cpu_of_orphans(void **state)
+{
+    const volatile uint64_t *account_ns = &shared->cpu_ns;
+    AUTO_CHILD struct child child = child_start(burn_and_leave, NULL);
+    child_await_ready(&child);
+    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
+    attend(watch);
+    child_order(&child);
+    attend_until(watch, told.count == 3);
+    await(has_burnt(0, 20000000) && has_burnt(1, 100000000));
+    attend_beats(watch);
+    gate_open();
+    await(*account_ns);
+    attend_until(watch, told.ended == 2);
     check_sum(child.pid);
 }
 
@@ -181,6 +222,47 @@ static void test_cpu_of_short_lives(void **state)
     child_order(&child);
     attend_until(watch, told.ended == BURNERS);
     check_sum(child.pid);
+}
+
+/* One works and is waited for by its parent, who then ends together with its own: both are waited
+ * for by who adopts, and whose child the worker never was. */
+static void leave_an_orphan(struct child_side *side)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    child_say_ready(side);
+    child_await_order(side);
+    if (fork_known(MIDDLE) == 0) {
+        if (fork_known(ORPHAN) == 0 && fork_known(WORKER) == 0) {
+            burn_until(50000000);
+            sem_wait(&shared->gate);
+            _exit(0);
+        }
+        wait(NULL);
+        pause();
+    }
+    waitpid(known(MIDDLE), NULL, 0);
+    waitpid(known(ORPHAN), NULL, 0);
+    shared->cpu_ns = cpu_of_children();
+    child_await_order(side);
+}
+
+static void test_cpu_of_an_orphans_children(void **state)
+{
+    const volatile uint64_t *account_ns = &shared->cpu_ns;
+    AUTO_CHILD struct child child = child_start(leave_an_orphan, NULL);
+    child_await_ready(&child);
+    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
+    attend(watch);
+    child_order(&child);
+    attend_until(watch, told.count == 4);
+    gate_open();
+    attend_until(watch, seen_of(known(WORKER))->ended);
+    kill(known(MIDDLE), SIGKILL);
+    await(*account_ns);
+    attend_until(watch, told.ended == 3);
+    check_sum(child.pid);
+    assert_in_range(seen_of(known(WORKER))->cpu_ns, 30000000, 70000000);
+    assert_in_range(seen_of(known(MIDDLE))->cpu_ns, 0, 25000000);
 }
 
 static void live_briefly(void)
@@ -224,8 +306,10 @@ static void test_lost_news(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_many_children),   BOTH(test_no_pidfds),   EVENTS(test_cpu_of_short_lives),
-        BOTH(test_cpu_of_siblings), EVENTS(test_lost_news),
+        BOTH(test_many_children),        BOTH(test_no_pidfds),
+        EVENTS(test_cpu_of_short_lives), BOTH(test_cpu_of_siblings),
+        BOTH(test_cpu_of_orphans),       BOTH(test_cpu_of_an_orphans_children),
+        EVENTS(test_lost_news),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

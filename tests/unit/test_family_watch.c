@@ -82,7 +82,8 @@ static void test_zombie(void **state)
     attend_until(watch, told.ended == 1);
     assert_int_equal(seen_of(known(0))->exit_status, 7);
     assert_int_equal(thread_letter(known(0)), 'Z');
-    assert_int_equal(family_watch_next(watch, now_ns() + UINT64_C(3600000000000), &event), 0);
+    assert_int_equal(
+        family_watch_next(watch, clock_ns(CLOCK_MONOTONIC) + UINT64_C(3600000000000), &event), 0);
     assert_int_equal(family_watch_add(watch, other.pid), 0);
     assert_int_equal(family_watch_add(watch, known(0)), -ESRCH);
     attend(watch);
@@ -313,6 +314,47 @@ static void test_orphan_of_somebody_unseen(void **state)
     check_orphan(state, NULL);
 }
 
+static void fork_and_bury(struct child_side *side)
+{
+    child_say_ready(side);
+    child_await_order(side);
+    if (fork_known(0) == 0)
+        _exit(5);
+    wait(NULL);
+    shared->go = true;
+    child_await_order(side);
+}
+
+/* Too short a life to be found is believed to have been there, below a member; and who is there is
+ * asked. */
+static void test_heard_of(void **state)
+{
+    AUTO_CHILD struct child child = child_start(fork_and_bury, NULL);
+    AUTO_CHILD struct child other = child_start(rest, NULL);
+    child_await_ready(&child);
+    child_await_ready(&other);
+    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
+    attend(watch);
+    child_order(&child);
+    await(shared->go);
+    attend(watch);
+    assert_int_equal(told.count, 1);
+
+    family_watch_hear(watch, other.pid, child.pid);
+    family_watch_hear(watch, known(0), other.pid);
+    attend(watch);
+    assert_int_equal(told.count, 1);
+    for (int i = 0; i < 2; i++)
+        family_watch_hear(watch, known(0), child.pid);
+    attend_until(watch, told.ended == 1);
+    assert_int_equal(told.count, 2);
+    assert_true(seen_of(known(0))->forked);
+    assert_int_equal(seen_of(known(0))->ppid, child.pid);
+    family_watch_hear(watch, known(0), child.pid);
+    attend(watch);
+    assert_int_equal(told.count, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +369,7 @@ int main(void)
         BOTH(test_shell_chain),
         BOTH(test_orphan),
         BOTH(test_orphan_of_somebody_unseen),
+        WITH("test_heard_of by polling", test_heard_of, 1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,11 +230,32 @@ static void test_other_program(void **state)
     assert_not_found(world, -ENOENT, "it runs /bin/host");
 }
 
+static void test_other_program_that_was_deleted(void **state)
+{
+    struct world *world = *state;
+    unlink(fake_path(&world->proc, "exe"));
+    fake_link(&world->proc, "exe", "/tmp/old (deleted)/host (deleted)");
+    object_add(world, "/tmp/old (deleted)/host (deleted)", &NOTHING);
+    assert_not_found(world, -ENOENT, "it runs /tmp/old (deleted)/host, and");
+}
+
 static void test_other_program_out_of_reach(void **state)
 {
     struct world *world = *state;
     object_map(world, "/bin/host", &NOTHING, NULL);
     assert_not_found(world, -ENOENT, "1 of its 1 mapped objects could not be opened");
+}
+
+static void test_program_of_32_bits(void **state)
+{
+    struct world *world = *state;
+    char path[PATH_MAX];
+    fake_write(&world->proc, "small", ELFMAG "\1\1\1\0\0\0\0\0\0\0\0", EI_NIDENT);
+    snprintf(path, sizeof path, "%s", fake_path(&world->proc, "small"));
+    unlink(fake_path(&world->proc, "exe"));
+    fake_link(&world->proc, "exe", path);
+    object_add(world, "/bin/host", &NOTHING);
+    assert_not_found(world, -ENOENT, "a 32-bit program");
 }
 
 static void test_kernel_thread(void **state)
@@ -327,7 +348,9 @@ int main(void)
         IN_A_WORLD(test_old_release),
         IN_A_WORLD(test_release_that_the_judge_does_not_know),
         IN_A_WORLD(test_other_program),
+        IN_A_WORLD(test_other_program_that_was_deleted),
         IN_A_WORLD(test_other_program_out_of_reach),
+        IN_A_WORLD(test_program_of_32_bits),
         IN_A_WORLD(test_kernel_thread),
         IN_A_WORLD(test_runtime_without_interpreter),
         IN_A_WORLD(test_memory_out_of_reach),

@@ -1,4 +1,4 @@
-/* The text of values of every kind is what tests/golden/format.txt says; the page's kinds.ts is
+/* The text of values of every kind is what tests/golden/format.txt says; the page's text.js is
  * held to the same file. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "output/model/format.h"
 #include "tests/unit/golden.h"
@@ -43,16 +44,17 @@ static void put_integers(enum value_kind kind)
 
 static void put_numbers(void)
 {
-    static const double percents[] = { 0,     0.001, 0.0499, 0.05, 0.94, 1,
-                                       12.34, 99.94, 99.95,  100,  251.4 };
-    static const double points[] = { 0, 0.001, 0.1, 1.25, 34.28 };
-    static const double fractions[] = { 0, 0.0049, 0.005, 0.25, 0.996, 1 };
-    static const double seconds[] = { 0,      2e-7,   4.5e-5, 0.0009994, 0.0009995,
-                                      0.0123, 0.9994, 0.9995, 1.234,     59.9,
-                                      99.95,  3599.4, 3599.5, 7260,      360000 };
-    static const double megabytes[] = { 0,    1e-7, 0.0005, 0.5,     0.9763, 1,
-                                        3.86, 12.5, 999.4,  1000000, 5e9,    5e15 };
-    static const double plain[] = { 0, 0.04, 1, 2.55, 1234.5 };
+    static const double percents[] = { 0,     0.001, 0.0499, 0.05,  0.94,  1,     12.34,
+                                       99.94, 99.95, 100,    251.4, 1e300, -1e300 };
+    static const double points[] = { 0, 0.001, 0.1, 1.25, 34.28, 1e300 };
+    static const double fractions[] = { 0, 0.0049, 0.005, 0.25, 0.996, 1, 1e300 };
+    static const double seconds[] = { 0,      2e-7,   4.5e-5, 0.0009994,    0.0009995, 0.0123,
+                                      0.9994, 0.9995, 1.234,  59.9,         99.95,     3599.4,
+                                      3599.5, 7260,   360000, 3.5999999e10, 3.6e10,    1e300,
+                                      -1e300 };
+    static const double megabytes[] = { 0,    1e-7,  0.0005,  0.5, 0.9763, 1,      3.86,
+                                        12.5, 999.4, 1000000, 5e9, 5e15,   1.2e19, 1e300 };
+    static const double plain[] = { 0, 0.04, 1, 2.55, 1234.5, 9999999999, 1e10, 1e300 };
     put_floats(VALUE_PERCENT, percents, sizeof percents / sizeof *percents);
     put_floats(VALUE_POINTS, points, sizeof points / sizeof *points);
     put_floats(VALUE_FRACTION, fractions, sizeof fractions / sizeof *fractions);
@@ -105,6 +107,7 @@ static void put_lists(void)
     put(VALUE_WAITS, "{\"gil\": 0.25, \"lock\": 0.5, \"io\": 30.0}",
         &(struct wait_times){ { [0] = 0.25, [2] = 0.5, [3] = 30 } });
     put(VALUE_WAITS, "{\"gil\": 1.0, \"cpu\": 1.0}", &(struct wait_times){ { 1, 1 } });
+    put(VALUE_WAITS, "{\"gil\": 1.0, \"cpu\": 1e300}", &(struct wait_times){ { 1, 1e300 } });
 }
 
 static void test_golden(void **state)
@@ -122,7 +125,7 @@ static void test_golden(void **state)
     assert_golden("format.txt", text);
 }
 
-/* Every kind is in the golden file, or kinds.ts has nothing to keep to. */
+/* Every kind is in the golden file, or text.js has nothing to keep to. */
 static void test_kinds(void **state)
 {
     (void)state;
@@ -146,6 +149,25 @@ static void test_cut(void **state)
     assert_int_equal(format_value(VALUE_TEXTS, &list, NULL, 0), 8);
 }
 
+/* What is no number says nothing, wherever it stands. */
+static void test_no_numbers(void **state)
+{
+    (void)state;
+    const double numbers[] = { NAN, INFINITY, -INFINITY, 1e301 };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char text[64];
+        for (int kind = VALUE_PERCENT; kind <= VALUE_NUMBER; kind++)
+            assert_int_equal(format_value((enum value_kind)kind, &numbers[i], text, sizeof text),
+                             0);
+        struct wait_times waits = { { numbers[i], 1 } };
+        format_value(VALUE_WAITS, &waits, text, sizeof text);
+        assert_string_equal(text, "cpu 1.00s");
+        struct point points[] = { { 0, 1 }, { 1, numbers[i] } };
+        format_value(VALUE_SPARK, &(struct point_list){ points, 2 }, text, sizeof text);
+        assert_string_equal(text, "█▁");
+    }
+}
+
 static void test_sides(void **state)
 {
     (void)state;
@@ -158,10 +180,8 @@ static void test_sides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_golden),     cmocka_unit_test(test_kinds), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

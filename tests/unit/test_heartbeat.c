@@ -45,6 +45,16 @@ static void test_beginning(void **state)
     assert_says(&beat, 80, "0:00  0 samples  100 Hz  0 dropped  own CPU 0.0%");
 }
 
+/* Between `off` and `on`. */
+static void test_resting(void **state)
+{
+    (void)state;
+    struct heartbeat beat = BEAT;
+    beat.is_off = true;
+    assert_says(&beat, 200,
+                "0:12  1234 samples  off  3 dropped  own CPU 0.8%  RSS 123M  größe.py:12 34.5%");
+}
+
 static void test_elapsed(void **state)
 {
     (void)state;
@@ -104,9 +114,10 @@ static void test_drawn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),          cmocka_unit_test(test_beginning),
-        cmocka_unit_test(test_elapsed),      cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_foreign_name), cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_all),     cmocka_unit_test(test_beginning),
+        cmocka_unit_test(test_elapsed), cmocka_unit_test(test_resting),
+        cmocka_unit_test(test_cut),     cmocka_unit_test(test_foreign_name),
+        cmocka_unit_test(test_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,10 +198,10 @@ static void an_implausible_offset_is_refused_field_by_field(void **state)
             struct table bad;
             size_t index;
             const struct layout_group *group = row_group(row, &index);
-            const struct layout_field *field = &group->fields[index];
 
             if (row_is_size(row) || row_value(*release, row) == UINT32_MAX)
                 continue;
+            const struct layout_field *field = &group->fields[index];
             table_fill(&good, *release);
             for (size_t way = 0; way < 4; way++) {
                 const uint64_t values[] = { UINT64_MAX, (uint64_t)UINT32_MAX + 1, group->limit + 8,

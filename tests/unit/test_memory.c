@@ -92,7 +92,7 @@ static void test_memory(void **state)
     check_many_pieces(process, memory->words);
     assert_int_equal(process->read_calls - calls, 3);
     check_edge(process, memory->pages, memory->page);
-    assert_int_equal(process->memory_fd, -1);
+    assert_false(process->reads_by_file);
 }
 
 static void test_memory_of_the_dead(void **state)
@@ -127,7 +127,7 @@ static void read_in_a_sandbox(struct child_side *side)
     AUTO_PROCESS struct process *process = open_child(&target);
     check_many_pieces(process, sandbox->memory->words);
     check_edge(process, sandbox->memory->pages, sandbox->memory->page);
-    assert_true(process->memory_fd >= 0);
+    assert_true(process->reads_by_file);
     kill(sandbox->target, SIGKILL);
     await(thread_letter(sandbox->target) == 'Z');
     assert_int_equal(remote_read(&process->memory, (uintptr_t)sandbox->memory->pages, &byte, 1),

@@ -103,7 +103,7 @@ static void lines_run(struct run *run)
 static struct report *run_report(uint64_t seed)
 {
     struct profile_settings settings = replay_settings("/srv/cache");
-    struct run run = { .sink = { event_pass }, .chance = seed << 32 };
+    struct run run = { .sink = { .memory = event_pass }, .chance = seed << 32 };
     struct report *report = NULL;
     settings.program = MAIN;
     settings.memory = true;

@@ -7,7 +7,9 @@
 #include "sampler/base/cleanup.h"
 #include "sampler/target/process.h"
 #include "symbols/elf_file.h"
+#include "symbols/object_symbols.h"
 #include "symbols/symbol_table.h"
+#include "tests/unit/skipped.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,6 +102,39 @@ static void test_library_function(void **state)
     free(real);
 }
 
+static size_t objects_count(const struct object_list *list)
+{
+    size_t count = 0;
+    for (const struct object_symbols *object = list->first; object; object = object->next)
+        count++;
+    return count;
+}
+
+/* Two processes that have a file mapped have its symbols once, and each as long as it wants. */
+static void test_shared_objects(void **state)
+{
+    (void)state;
+    struct object_list objects = { NULL };
+    struct self one = { 0 }, other = { 0 };
+    self_open(&one);
+    self_open(&other);
+    native_symbols_share(one.symbols, &objects);
+    native_symbols_share(other.symbols, &objects);
+    const char *name = find(&one, (remote_addr)plain_function).name;
+    assert_string_equal(name, "plain_function");
+    assert_ptr_equal(find(&other, (remote_addr)plain_function).name, name);
+    assert_int_equal(objects_count(&objects), 1);
+    native_symbols_want_lines(other.symbols, false);
+    find(&one, (remote_addr)dlsym(RTLD_DEFAULT, "lfind"));
+    find(&other, (remote_addr)dlsym(RTLD_DEFAULT, "lfind"));
+    assert_int_equal(objects_count(&objects), 3); /* with source lines it is another thing */
+    self_close(&one);
+    assert_int_equal(objects_count(&objects), 2);
+    assert_string_equal(find(&other, (remote_addr)plain_function + 1).name, "plain_function");
+    self_close(&other);
+    assert_null(objects.first);
+}
+
 /* Names that compilers and languages make. */
 NOINLINE static void rust_function(void) __asm__("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE");
 static void rust_function(void)
@@ -149,6 +184,45 @@ static void test_source_line(void **state)
     const char *name = strrchr(symbol.file, '/');
     assert_string_equal(name ? name + 1 : symbol.file, "test_native_symbols.c");
     assert_in_range(symbol.line, PLAIN_FUNCTION_FIRST_LINE, PLAIN_FUNCTION_LAST_LINE);
+}
+
+/* A function without a symbol in one that has one, and an address in it. */
+NOINLINE static void *return_address(void)
+{
+    __asm__ volatile("" ::: "memory"); /* who calls it cannot do so before its loop */
+    return __builtin_return_address(0);
+}
+
+__attribute__((always_inline)) static inline void *inlined_address(void)
+{
+    void *volatile address = return_address();
+    return address;
+}
+
+enum { CALLER_FIRST_LINE = __LINE__ };
+NOINLINE static void *caller_of_inlined(int number)
+{
+    void *address = NULL;
+    for (int i = 0; i < number; i++) {
+        void *now = inlined_address();
+        address = now;
+    }
+    return address;
+}
+enum { CALLER_LAST_LINE = __LINE__ };
+
+/* The name is the outer function's, so the line is the one of its call. */
+static void test_line_of_inlined_call(void **state)
+{
+    (void)state;
+    AUTO_SELF self = { 0 };
+    self_open(&self);
+    struct native_symbol symbol = find(&self, (remote_addr)caller_of_inlined(1) - 1);
+    assert_string_equal(symbol.name, "caller_of_inlined");
+    if (!own_program_has_lines())
+        SKIP("this program was built without source lines");
+    assert_in_range(symbol.line, CALLER_FIRST_LINE, CALLER_LAST_LINE);
+    assert_non_null(strstr(symbol.file, "test_native_symbols.c"));
 }
 
 static void test_anonymous(void **state)
@@ -289,10 +363,11 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_function), cmocka_unit_test(test_library_function),
-        cmocka_unit_test(test_demangled),    cmocka_unit_test(test_source_line),
-        cmocka_unit_test(test_anonymous),    cmocka_unit_test(test_no_object),
-        cmocka_unit_test(test_maps_change),  cmocka_unit_test(test_evaluator),
+        cmocka_unit_test(test_own_function),   cmocka_unit_test(test_library_function),
+        cmocka_unit_test(test_shared_objects), cmocka_unit_test(test_demangled),
+        cmocka_unit_test(test_source_line),    cmocka_unit_test(test_line_of_inlined_call),
+        cmocka_unit_test(test_anonymous),      cmocka_unit_test(test_no_object),
+        cmocka_unit_test(test_maps_change),    cmocka_unit_test(test_evaluator),
         cmocka_unit_test(test_table),
     };
     elf_version(EV_CURRENT);

@@ -1,6 +1,5 @@
-/* The command line: every option in every spelling, the nearest word for a wrong one, and the help
- * that lists them. */
-#include "sampler/app/options.h"
+/* The command line: every option in every spelling, and the nearest word for a wrong one. */
+#include "sampler/app/option_rows.h"
 
 #include "sampler/base/cleanup.h"
 
@@ -12,6 +11,18 @@
 #include <string.h>
 
 enum { WORD_LIMIT = 16 };
+
+/* What the options of a test borrow from. */
+static struct options taken[64];
+static size_t taken_count;
+
+static int give_back(void **state)
+{
+    (void)state;
+    while (taken_count)
+        options_done(&taken[--taken_count]);
+    return 0;
+}
 
 /* Parses words that spaces separate. */
 static int parse(const char *line, struct options *ret, struct failure *why)
@@ -28,7 +39,10 @@ static int parse(const char *line, struct options *ret, struct failure *why)
     }
     words[count] = NULL;
     *why = (struct failure){ .code = 0 };
-    return options_parse(count, words, ret, why);
+    int error = options_parse(count, words, ret, why);
+    assert_true(taken_count < sizeof taken / sizeof *taken);
+    taken[taken_count++] = *ret;
+    return error;
 }
 
 static struct options parse_fine(const char *line)
@@ -89,26 +103,38 @@ static void test_words_that_are_not_ours(void **state)
     assert_int_equal(attach.verb, VERB_ATTACH);
     assert_int_equal(attach.pids.count, 2);
     assert_true(attach.quiet);
-    struct options view = parse_fine("view p.json --cli -r");
+    struct options view = parse_fine("view --cli p.json -r other.json");
     assert_int_equal(view.verb, VERB_VIEW);
     assert_true(view.reduced && view.cli);
     assert_string_equal(view.words[0], "p.json");
+    assert_string_equal(view.words[1], "other.json");
+    assert_null(view.words[2]);
+    assert_null(parse_fine("view --cli").words);
+    struct options list = parse_fine("view --sort Peak --top 5 --file a*.py --function f --json");
+    assert_string_equal(list.sort, "Peak");
+    assert_int_equal(list.view_top, 5);
+    assert_string_equal(list.file, "a*.py");
+    assert_string_equal(list.function, "f");
+    assert_true(list.json);
 }
 
 static void test_memory(void **state)
 {
     (void)state;
     struct options usual = parse_fine("-- ls");
-    assert_true(usual.leak_detector && !usual.memory && !usual.cpu_only && !usual.gpu);
+    assert_true(usual.leak_detector && !usual.cpu_only);
+    assert_true(usual.memory == WISH_NONE && usual.gpu == WISH_NONE);
     assert_int_equal(usual.allocation_window, 524287);
     assert_int_equal(usual.malloc_threshold, 100);
     struct options told = parse_fine("--memory --no-memory-leak-detector --malloc-threshold 0 "
                                      "--allocation-sampling-window=32768 run a.py");
-    assert_true(told.memory && !told.leak_detector);
+    assert_true(told.memory == WISH_YES && !told.leak_detector);
     assert_int_equal(told.allocation_window, 32768);
     assert_int_equal(told.malloc_threshold, 0);
     assert_true(parse_fine("--cpu-only --pid 7").cpu_only);
-    assert_true(parse_fine("--gpu run a.py").gpu);
+    assert_int_equal(parse_fine("--gpu run a.py").gpu, WISH_YES);
+    assert_int_equal(parse_fine("--gpu --no-gpu run a.py").gpu, WISH_NO);
+    assert_int_equal(parse_fine("--no-memory run a.py").memory, WISH_NO);
 }
 
 /* A verb of its own, or an option of a run: the same words, told apart by where they stand. */
@@ -130,9 +156,24 @@ static void test_steering(void **state)
         assert_int_equal(options.pids.items[0], 7);
         assert_int_equal(verb_steers(options.verb), rows[i].verb != VERB_ATTACH);
     }
-    assert_true(parse_fine("--off --pid 7").off);
-    assert_true(parse_fine("run --off prog.py").off);
-    assert_false(parse_fine("--pid 7 -o off").off);
+    assert_true(options_rest(&(struct options){ .off = WISH_YES }));
+    assert_int_equal(parse_fine("--off --pid 7").off, WISH_YES);
+    assert_true(parse_fine("--off --pid 7").asks_profiler);
+    assert_int_equal(parse_fine("run --off prog.py").off, WISH_YES);
+    assert_int_equal(parse_fine("--pid 7 -o off").off, WISH_NONE);
+    assert_false(parse_fine("--pid 7 -o off").asks_profiler);
+}
+
+/* What is a number of seconds, or a list, may be said in several ways. */
+static void test_values(void **state)
+{
+    (void)state;
+    assert_float_equal(parse_fine("--cpu-sampling-rate 0.01 -- ls").rate_hz, 100, 1e-9);
+    assert_string_equal(parse_fine("--profile-only a --profile-only=b,c -- ls").profile_only,
+                        "a,b,c");
+    assert_string_equal(parse_fine("--outfile a --output b -- ls").output, "b");
+    assert_string_equal(parse_fine("-f cli -- ls").format, "cli");
+    assert_true(parse_fine("--profile-all --no-profile-all -- ls").profile_all == false);
 }
 
 /* Each sentence names what is wrong and the nearest that is right. */
@@ -158,24 +199,41 @@ static void test_errors(void **state)
         { "dump --pid -1", "--pid", "'-1'" },
         { "dump --pid 12x", "--pid", "'12x'" },
         { "dump --pid 2147483648", "--pid", "'2147483648'" },
-        { "dump --pid 99999999999999999999", "--pid", "none" },
+        { "dump --pid 99999999999999999999", "--pid", "process id" },
         { "dump --json=yes", "--json", "no value" },
         { "dump --find guess", "--find", "cookie" },
         { "dump --pid 1 --duration 3", "--duration", "dump" },
         { "--pid 1 --json", "--json", "profiling" },
         { "--pid 1 --rate fast", "--rate", "'fast'" },
+        { "--pid 1 --max-overhead 0", "--max-overhead wants", "more than 0 (--nonblocking never" },
         { "--pid 1 --duration -3", "--duration", "'-3'" },
         { "--allocation-sampling-window 0 -- ls", "--allocation-sampling-window", "'0'" },
         { "--allocation-sampling-window 4k -- ls", "bytes", "'4k'" },
         { "--allocation-sampling-window 99999999999999999999 -- ls", "bytes", "'999" },
         { "--malloc-threshold -1 -- ls", "--malloc-threshold", "'-1'" },
         { "--malloc-threshold 1.5 -- ls", "whole", "'1.5'" },
-        { "--no-memory -- ls", "'--no-memory'", "nearest" },
+        { "--no-version -- ls", "'--no-version'", "nearest" },
+        { "--no-rate -- ls", "'--no-rate'", "nearest" },
+        { "view --sort peek", "'peek'", "nearest is peak" },
+        { "view --sort n_peek_mb", "'n_peek_mb'", "nearest is n_peak_mb" },
+        { "view --top -1", "whole", "'-1'" },
+        { "--format yaml -- ls", "--format", "json" },
+        { "--cpu-sampling-rate 0 -- ls", "seconds", "'0'" },
+        { "--config /nowhere/at/all.yaml -- ls", "/nowhere/at/all.yaml", "No such file" },
         { "--pid 1 runn", "'runn'", "run" },
         { "--pid 1 stpo", "'stpo'", "stop" },
         { "stop --pid 1 now", "'now'", "too many" },
         { "stop --pid 1 --json", "--json", "stop" },
         { "word -- sleep 1", "'word'", "--" },
+        { "diff --json --html a b", "--html and --json", "exclude" },
+        { "diff --top 1 a b --html", "--html and --top", "exclude" },
+        { "view --json --html", "--html and --json", "exclude" },
+        { "view --standalone --sort peak", "--standalone and --sort", "exclude" },
+        { "view --cli --html", "--html and --cli", "exclude" },
+        { "view -r --html", "--html and --reduced", "exclude" },
+        { "view --html --file a", "--html and --file", "exclude" },
+        { "view --html --cpu-percent-threshold 1", "--html and --cpu-percent-threshold",
+          "exclude" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct options options;
@@ -188,60 +246,39 @@ static void test_errors(void **state)
     }
 }
 
-static char *help_text(bool advanced)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    options_write_help(out, advanced);
-    fclose(out);
-    return text;
-}
-
-/* What the help lists is what the parser takes, whatever an option's type. */
-static void test_help_lists_every_option(void **state)
+/* What is given and taken back excludes nothing; a row that names no option would never hold. */
+static void test_exclusions(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        bool advanced;
-    } rows[] = {
-#define LEVEL_BASIC false
-#define LEVEL_ADVANCED true
-#define PREFIX_FLAG "--"
-#define PREFIX_PIDS "--"
-#define PREFIX_NUMBER "--"
-#define PREFIX_COUNT "--"
-#define PREFIX_BYTES "--"
-#define PREFIX_TEXT "--"
-#define PREFIX_METHOD "--"
-#define PREFIX_SWITCH "--[no-]"
-#define OPTION(member, type, value, name, letter, metavar, verbs, level, help)                     \
-    { PREFIX_##type name " ", LEVEL_##level },
-#include "sampler/app/options.def"
-#undef OPTION
-    };
-    AUTO_FREE char *basic = help_text(false);
-    AUTO_FREE char *advanced = help_text(true);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_non_null(strstr(advanced, rows[i].name));
-        assert_int_equal(!strstr(basic, rows[i].name), rows[i].advanced);
+    assert_true(parse_fine("view --json --no-json --html").html);
+    assert_true(parse_fine("view --html --no-html --sort peak").sort != NULL);
+    assert_int_equal(parse_fine("diff --json --top 3 a b").top, 3);
+    assert_true(parse_fine("diff --json a b").top < 0);
+    for (size_t i = 0; i < exclusion_count; i++) {
+        const struct exclusion_row *row = &exclusion_rows[i];
+        assert_non_null(option_find(row->verb, row->name, strlen(row->name)));
+        for (const char *other = row->others; *other;) {
+            size_t length = strcspn(other, " ");
+            const struct option_row *found = option_find(row->verb, other, length);
+            assert_true(found && option_goes_with(found, row->verb));
+            other += length + (other[length] == ' ');
+        }
     }
-    assert_non_null(strstr(basic, "scalene-attach dump --pid N"));
 }
+
+#define OPTIONS_TEST(test) cmocka_unit_test_teardown(test, give_back)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_spelling_of_a_pid),
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_words_that_are_not_ours),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_steering),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_help_lists_every_option),
+        OPTIONS_TEST(test_every_spelling_of_a_pid),
+        OPTIONS_TEST(test_flags),
+        OPTIONS_TEST(test_words_that_are_not_ours),
+        OPTIONS_TEST(test_memory),
+        OPTIONS_TEST(test_values),
+        OPTIONS_TEST(test_steering),
+        OPTIONS_TEST(test_errors),
+        OPTIONS_TEST(test_exclusions),
     };
-    setenv("NO_COLOR", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

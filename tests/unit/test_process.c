@@ -5,6 +5,7 @@
 #include "sampler/target/proc_file.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 
 /* What is shared between a test and its children. */
 struct board {
@@ -66,9 +67,10 @@ static void test_stat_text(void **state)
         assert_int_equal(proc_parse_stat(broken[i], &stat), -EBADMSG);
 
     assert_int_equal(
-        proc_parse_stat("7 (a) b (c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 "
-                        "22 23 24 18446744073709551615 26 27 28 29\n",
-                        &stat),
+        proc_parse_stat(
+            "7 (a) b (c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 "
+            "22 23 24 18446744073709551615 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40\n",
+            &stat),
         0);
     assert_int_equal(stat.state, 'S');
     assert_int_equal(stat.parent, 4);
@@ -76,6 +78,7 @@ static void test_stat_text(void **state)
     assert_int_equal(stat.threads, 20);
     assert_int_equal(stat.start_time, 22);
     assert_int_equal(stat.stack_start, 28);
+    assert_int_equal(stat.core, 39);
 }
 
 static void test_status_text(void **state)
@@ -135,7 +138,7 @@ static void rest_in_a_thread(struct child_side *side)
     pthread_t thread;
     pthread_create(&thread, NULL, thread_rest, side);
     if (side->argument)
-        pthread_exit(NULL);
+        syscall(SYS_exit, 0); /* of this thread alone, and no sanitizer has a part in it */
     pthread_join(thread, NULL);
 }
 
@@ -253,6 +256,21 @@ static void found_a_family(struct child_side *side)
     pthread_join(thread, NULL);
 }
 
+/* Our own: one word, and what does not fit is told. */
+static void test_arguments(void **state)
+{
+    (void)state;
+    char text[512];
+    const char *argv[3];
+    assert_true(process_read_arguments(getpid(), text, sizeof text, argv, 2));
+    assert_non_null(strstr(argv[0], "process"));
+    assert_null(argv[1]);
+    assert_false(process_read_arguments(getpid(), text, 4, argv, 2));
+    assert_int_equal(strlen(argv[0]), 3);
+    assert_false(process_read_arguments(getpid(), text, sizeof text, argv, 0));
+    assert_null(argv[0]);
+}
+
 static void test_descendants(void **state)
 {
     (void)state;
@@ -281,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup(test_kernel_thread, set_up),
         cmocka_unit_test_setup(test_exec, set_up),
         cmocka_unit_test_setup(test_command_of_a_zombie, set_up),
+        cmocka_unit_test_setup(test_arguments, set_up),
         cmocka_unit_test_setup(test_descendants, set_up),
     };
     return cmocka_run_group_tests_name("process", tests, NULL, NULL);

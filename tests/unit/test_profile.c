@@ -106,6 +106,21 @@ static void test_virtual_time(void **state)
     assert_float_equal(report->totals.wait_s.seconds[3], 0, 0);
 }
 
+/* --no-stacks: numbers as ever, and no stack that they could be told from. */
+static void test_no_stacks(void **state)
+{
+    (void)state;
+    struct profile_settings settings = replay_settings("/srv/shop");
+    settings.no_stacks = true;
+    AUTO_REPORT struct report *usual = shop();
+    AUTO_REPORT struct report *report = replay_report("streams/shop.stream", &settings);
+    assert_true(usual->combined_stacks.count && usual->stacks.count && usual->timeline.count);
+    assert_false(report->combined_stacks.count || report->stacks.count || report->timeline.count);
+    assert_false(report->stack_times.count);
+    assert_float_equal(line_find(report, MAIN, 7)->cumulative_s,
+                       line_find(usual, MAIN, 7)->cumulative_s, 0);
+}
+
 static void test_moments(void **state)
 {
     (void)state;
@@ -128,6 +143,57 @@ static void test_profile_decorator(void **state)
         if (line < 4 || line > 7)
             assert_float_equal(line_find(report, "/srv/marked/main.py", line)->cumulative_s, 0, 0);
     assert_int_equal(file_find(report, "/srv/marked/main.py")->functions.count, 1);
+}
+
+static void wait_add(struct profile *profile, pid_t tid, const struct frame_event *frame,
+                     uint64_t time_ns)
+{
+    struct sample_event sample = { .tid = tid,
+                                   .ident = (uint64_t)tid,
+                                   .is_main = tid == 7,
+                                   .state = THREAD_WAIT_SLEEP,
+                                   .wait_ns = MS,
+                                   .samples = 1,
+                                   .frames = frame,
+                                   .frame_count = 1 };
+    struct tick_event tick = { .time_ns = time_ns,
+                               .pid = 7,
+                               .wall_ns = MS,
+                               .idle_ns = MS,
+                               .samples = &sample,
+                               .sample_count = 1 };
+    assert_int_equal(profile_add_tick(profile, &tick), 0);
+}
+
+/* A thread that has not moved since is not where a line is shown any more. */
+static void test_late_profile_decorator(void **state)
+{
+    (void)state;
+    struct profile_settings settings = replay_settings("/srv/marked");
+    struct profile *profile;
+    struct frame_event plain = { .kind = FRAME_PYTHON,
+                                 .name = "rest",
+                                 .file = "/srv/marked/plain.py",
+                                 .line = 3,
+                                 .first_line = 1 };
+    struct frame_event other = plain, wanted = plain;
+    other.line = 4;
+    wanted.name = "wanted";
+    wanted.file = "/srv/marked/main.py";
+    wanted.line = 6;
+    wanted.first_line = 4;
+    assert_int_equal(profile_new(&settings, &profile), 0);
+    wait_add(profile, 7, &plain, MS);
+    wait_add(profile, 8, &other, 2 * MS);
+    wait_add(profile, 8, &wanted, 3 * MS);
+    wait_add(profile, 9, &wanted, 4 * MS);
+    wait_add(profile, 7, &plain, 5 * MS);
+    AUTO_REPORT struct report *report = NULL;
+    assert_int_equal(profile_report(profile, &report), 0);
+    assert_float_equal(report->totals.idle_s, 0.005, 1e-9);
+    assert_float_equal(line_find(report, wanted.file, 6)->idle_s, 0.002, 1e-9);
+    assert_float_equal(line_find(report, wanted.file, 6)->wait_s.seconds[4], 0.002, 1e-9);
+    profile_free(profile);
 }
 
 /* ---- profiles without a stream ---- */
@@ -208,6 +274,62 @@ static void test_bounds(void **state)
     assert_true(report->notes.count >= 2);
     for (size_t i = 0; i < report->timeline.count; i++)
         assert_true(report->timeline.items[i].stack_index < (int64_t)report->combined_stacks.count);
+}
+
+static bool has_note(const struct report *report, const char *text)
+{
+    for (size_t i = 0; i < report->notes.count; i++)
+        if (strcmp(report->notes.items[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* One thread works all the time, 20,000 others once each: what they did stays, who they were goes.
+ */
+static void test_many_threads(void **state)
+{
+    enum { THREADS = 20000, KEPT = 2048 };
+    struct made *made = *state;
+    AUTO_REPORT struct report *report = NULL;
+    struct frame_event frames[] = { frame_at(3), frame_at(4) };
+    for (int i = 0; i < THREADS; i++) {
+        struct sample_event samples[2] = {
+            { .tid = 9, .ident = 9, .is_main = true, .name = "MainThread", .frames = &frames[0] },
+            { .tid = 100 + i, .ident = 1, .frames = &frames[1] },
+        };
+        for (int n = 0; n < 2; n++) {
+            samples[n].python_ns = MS;
+            samples[n].samples = 1;
+            samples[n].frame_count = 1;
+        }
+        struct tick_event tick = { .time_ns = made->now_ns += MS,
+                                   .pid = 9,
+                                   .wall_ns = MS,
+                                   .samples = samples,
+                                   .sample_count = 2 };
+        assert_int_equal(profile_add_tick(made->profile, &tick), 0);
+    }
+    assert_int_equal(profile_report(made->profile, &report), 0);
+    assert_float_equal(line_find(report, MAIN, 3)->cpu_python_s, 20, 1e-6);
+    assert_float_equal(line_find(report, MAIN, 4)->cpu_python_s, 20, 1e-6);
+    assert_int_equal(report->threads.count, 1000);
+    assert_string_equal(report->threads.items[0].name, "MainThread");
+    assert_float_equal(report->threads.items[0].cpu_python_s, 20, 1e-6);
+    assert_int_equal(report->main_thread_id, 9);
+    assert_true(has_note(report, "left out: 19001 of the threads"));
+    assert_int_equal(report->combined_stacks.count, 2);
+    double seconds = 0;
+    int64_t several = 0, counted = 0;
+    for (size_t i = 0; i < report->stack_times.count; i++) {
+        seconds += report->stack_times.items[i].cpu_python_s;
+        several +=
+            report->stack_times.items[i].tid == -1 ? report->stack_times.items[i].samples : 0;
+    }
+    assert_float_equal(seconds, 40, 1e-6);
+    assert_true(several >= THREADS - KEPT && several < THREADS - KEPT / 2 + 1);
+    for (size_t i = 0; i < report->timeline.count; i++)
+        counted += report->timeline.items[i].tid == 9 ? report->timeline.items[i].count : 0;
+    assert_int_equal(counted, THREADS); /* the one that stayed has one run */
 }
 
 static void test_deep(void **state)
@@ -344,10 +466,13 @@ int main(void)
         cmocka_unit_test(test_cumulative),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_no_stacks),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_virtual_time),
         MADE(test_bounds),
+        MADE(test_many_threads),
         cmocka_unit_test(test_profile_decorator),
+        cmocka_unit_test(test_late_profile_decorator),
         MADE(test_deep),
         MADE(test_odd_frames),
         MADE(test_pid_reused),

@@ -52,19 +52,10 @@ static void test_marked(void **state)
     check_golden("marked");
 }
 
-static struct report *memory_report(void)
-{
-    struct profile_settings settings = replay_settings("/srv/cache");
-    settings.program = "/srv/cache/main.py";
-    settings.memory = settings.leak_detector = true;
-    settings.allocation_window = 524287;
-    return replay_report("streams/memory.stream", &settings);
-}
-
 static void test_memory(void **state)
 {
     (void)state;
-    AUTO_REPORT struct report *report = memory_report();
+    AUTO_REPORT struct report *report = replay_memory_report();
     AUTO_FREE char *text = write_text(report);
     assert_golden("profile/memory.json", text);
 }
@@ -84,9 +75,27 @@ static void test_round_trip(void **state)
 {
     (void)state;
     AUTO_REPORT struct report *shop = stream_report("shop");
-    AUTO_REPORT struct report *memory = memory_report();
+    AUTO_REPORT struct report *memory = replay_memory_report();
     check_round_trip(shop);
     check_round_trip(memory);
+}
+
+/* What a source says of characters in their codes is no escape of ours. */
+static void test_source_text(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "s += len(\"\\u003cb\\u003e\") < 1  # \\u0026 \\u005c \\u005cu003c\n";
+    struct line_stats lines[] = { { .lineno = 1, .line = source } };
+    struct report_file file = { .path = "/a.py", .lines = { lines, 1 } };
+    struct report report = { .elapsed_time_sec = 1, .files = { &file, 1 } };
+    AUTO_REPORT struct report *again = NULL;
+    AUTO_FREE char *text = write_text(&report);
+    struct failure why = { 0 };
+    if (profile_json_read(text, strlen(text), "p.json", "1.2.0", &again, &why))
+        fail_msg("%s", why.text);
+    assert_string_equal(line_find(again, "/a.py", 1)->line, source);
+    check_round_trip(&report);
 }
 
 static void check_refused(const char *text, int code, const char *says)
@@ -186,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_refused),     cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_versions),    cmocka_unit_test(test_scalene_profile),
         cmocka_unit_test(test_write_fails), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_source_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

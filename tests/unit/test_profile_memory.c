@@ -118,6 +118,11 @@ static void test_stacks(void **state)
     assert_string_equal(first->frames.items[1]->display_name, "serve");
     assert_int_equal(first->frames.items[1]->line, 12);
     assert_float_equal(report->memory_stacks.items[2].megabytes, 6, 1e-9);
+    static const int lines[] = { 12, 13, 7 };
+    assert_int_equal(report->memory_stacks_live_mb.count, 3);
+    for (size_t i = 0; i < 3; i++) /* each line has one stack here */
+        assert_float_equal(report_stack_live_mb(report, i),
+                           line_find(report, MAIN, lines[i])->live_mb, 1e-9);
 }
 
 /* The cache leaks; the page that is rebound, and the table, do not. */
@@ -162,8 +167,8 @@ static int made_free(void **state)
     return 0;
 }
 
-static void tell(struct made *made, enum memory_change change, pid_t pid, uint64_t block,
-                 uint64_t size, int line)
+static void tell_weight(struct made *made, enum memory_change change, pid_t pid, uint64_t block,
+                        uint64_t size, double weight, int line)
 {
     static uint64_t time_ns;
     const struct frame_event frame = {
@@ -175,10 +180,16 @@ static void tell(struct made *made, enum memory_change change, pid_t pid, uint64
                                         .change = change,
                                         .block = block,
                                         .size_bytes = size,
-                                        .weight_bytes = (double)size,
+                                        .weight_bytes = weight,
                                         .frames = &frame,
                                         .frame_count = 1 };
     assert_int_equal(profile_add_memory(made->profile, &event), 0);
+}
+
+static void tell(struct made *made, enum memory_change change, pid_t pid, uint64_t block,
+                 uint64_t size, int line)
+{
+    tell_weight(made, change, pid, block, size, (double)size, line);
 }
 
 static struct report *made_report(struct made *made)
@@ -285,6 +296,47 @@ static void test_bound(void **state)
     assert_float_equal(emptied->totals.live_mb, 0, 1e-6);
 }
 
+/* Of what was freed nothing is live, though sums of weights that are no whole numbers end a little
+ * beside 0. */
+static void test_nothing_is_left(void **state)
+{
+    enum { BLOCKS = 1000 };
+    struct made *made = *state;
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        tell_weight(made, MEMORY_ALLOCATED, 1, i + 1, 64, 524287 + (double)i / 7, 2);
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        tell(made, MEMORY_FREED, 1, i * 37 % BLOCKS + 1, 0, 0);
+    AUTO_REPORT struct report *report = made_report(made);
+    const struct line_stats *line = line_find(report, MAIN, 2);
+    assert_true(line->freed_mb > 499);
+    assert_true(line->live_mb == 0 && report->totals.live_mb == 0);
+    assert_int_equal(report->memory_stacks_live_mb.count, 1);
+    assert_true(report_stack_live_mb(report, 0) == 0);
+}
+
+/* What is live stays with its stack, also when half of the stacks have gone and the others have new
+ * numbers; what was live on those that went is on none. */
+static void test_live_on_many_stacks(void **state)
+{
+    enum { STACKS = 12000, KEPT_FROM = 5000 };
+    struct made *made = *state;
+    for (uint64_t i = 1; i <= STACKS; i++)
+        tell(made, MEMORY_ALLOCATED, 1, i, i << 20, (int)i);
+    for (uint64_t i = 1; i <= STACKS; i += 2)
+        tell(made, MEMORY_FREED, 1, i, 0, 0);
+    AUTO_REPORT struct report *report = made_report(made);
+    assert_int_equal(report->memory_stacks.count, STACKS - KEPT_FROM);
+    assert_int_equal(report->memory_stacks_live_mb.count, STACKS - KEPT_FROM);
+    for (size_t i = 0; i < report->memory_stacks.count; i++) {
+        const struct report_stack *stack = &report->memory_stacks.items[i];
+        int64_t line = stack->frames.items[0]->line;
+        assert_true(line > KEPT_FROM);
+        assert_float_equal(stack->megabytes, (double)line, 1e-9);
+        double live = line % 2 ? 0 : (double)line;
+        assert_float_equal(report_stack_live_mb(report, i), live, 1e-9);
+    }
+}
+
 #define MADE(test) cmocka_unit_test_setup_teardown(test, made_new, made_free)
 
 int main(void)
@@ -300,6 +352,8 @@ int main(void)
         MADE(test_process_ends),
         MADE(test_muted),
         MADE(test_bound),
+        MADE(test_nothing_is_left),
+        MADE(test_live_on_many_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

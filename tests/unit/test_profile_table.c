@@ -53,13 +53,12 @@ static void test_reduced(void **state)
 }
 
 /* Colours add to the text and change nothing of it. */
-static void test_colours_are_only_added(void **state)
+static void assert_colours_only_add(const struct report *report)
 {
-    (void)state;
     struct table_settings settings = PLAIN;
-    AUTO_FREE char *plain = table_text(&sample_report, &settings);
+    AUTO_FREE char *plain = table_text(report, &settings);
     settings.coloured = true;
-    AUTO_FREE char *coloured = table_text(&sample_report, &settings);
+    AUTO_FREE char *coloured = table_text(report, &settings);
     char *to = coloured;
     for (const char *from = coloured; *from;) {
         if (*from == '\033')
@@ -71,6 +70,12 @@ static void test_colours_are_only_added(void **state)
     assert_string_equal(coloured, plain);
 }
 
+static void test_colours_are_only_added(void **state)
+{
+    (void)state;
+    assert_colours_only_add(&sample_report);
+}
+
 static void test_any_width(void **state)
 {
     (void)state;
@@ -79,6 +84,17 @@ static void test_any_width(void **state)
         settings.width = width;
         AUTO_FREE char *text = assert_plain(&sample_report, &settings);
         assert_non_null(strstr(text, "\n     8 "));
+    }
+    for (size_t width = 20; width <= 200; width++) {
+        struct table_settings settings = PLAIN;
+        settings.width = width;
+        settings.selection.sort = column_find("native_top");
+        AUTO_FREE char *widest = assert_plain(&sample_report, &settings);
+        assert_non_null(strstr(widest, ":4"));
+        settings.selection.sort = NULL;
+        settings.selection.top = 20;
+        AUTO_FREE char *list = assert_plain(&sample_report, &settings);
+        assert_non_null(strstr(list, ":12"));
     }
     struct table_settings settings = PLAIN;
     settings.width = 0;
@@ -110,6 +126,64 @@ static void test_thresholds(void **state)
     assert_non_null(strstr(few, "prog.py"));
     assert_null(strstr(few, "rest.py:"));
     assert_null(strstr(few, "zlib.compress"));
+}
+
+/* Files by name, functions with their lines, and nothing. */
+static void test_selected(void **state)
+{
+    (void)state;
+    struct table_settings settings = PLAIN;
+    settings.selection.file = "small";
+    AUTO_FREE char *small = assert_plain(&sample_report, &settings);
+    assert_non_null(strstr(small, "small.py:")); /* though it costs too little to be shown */
+    assert_null(strstr(small, "prog.py: "));
+    assert_null(strstr(small, "Threads\n"));
+
+    settings.selection = (struct selection){ .function = "squeeze" };
+    AUTO_FREE char *function = assert_plain(&sample_report, &settings);
+    assert_non_null(strstr(function, "Functions\n     3 "));
+    assert_null(strstr(function, "count\n"));
+    assert_null(strstr(function, "rest.py: "));
+}
+
+/* One sentence says why, of a list and of whole files. */
+static void test_nothing_to_show(void **state)
+{
+    (void)state;
+    static const struct {
+        struct selection selection;
+        const char *sort, *says;
+    } rows[] = {
+        { { .file = "nope" }, NULL, "\n\nNo file of this profile matches 'nope'.\n" },
+        { { .file = "no\033pe", .top = 3 },
+          NULL,
+          "\n\nNo file of this profile matches 'no\\x1bpe'.\n" },
+        { { .function = "nope" }, NULL, "\n\nNo function of this profile matches 'nope'.\n" },
+        { { .function = "count", .file = "small" },
+          "samples",
+          "\n\nNo function of this profile matches 'count' in such a file.\n" },
+        { { 0 }, "live_mb", "\n\nNo line has a value in the column live (live_mb).\n" },
+        { { .file = "small" },
+          "idle_s",
+          "\n\nNo line has a value in the column idle s (idle_s).\n" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct table_settings settings = PLAIN;
+        settings.selection = rows[i].selection;
+        settings.selection.sort = rows[i].sort ? column_find(rows[i].sort) : NULL;
+        AUTO_FREE char *text = assert_plain(&sample_report, &settings);
+        if (!strstr(text, rows[i].says))
+            fail_msg("not said: %s in %s", rows[i].says, text);
+    }
+    struct table_settings settings = PLAIN;
+    settings.selection.sort = column_find("live_mb");
+    const struct report other = { .absent_columns = (uint64_t)1
+                                                    << (settings.selection.sort - columns) };
+    AUTO_FREE char *untold = assert_plain(&other, &settings);
+    assert_non_null(strstr(untold, "This profile does not tell live (live_mb).\n"));
+    settings.selection = (struct selection){ .top = 3 };
+    AUTO_FREE char *empty = assert_plain(&other, &settings);
+    assert_non_null(strstr(empty, "No line has any value.\n"));
 }
 
 /* A line that costs little but allocates often is shown, and its columns appear. */
@@ -212,6 +286,8 @@ static void test_long_lines(void **state)
                                        .notes = { ITEMS(notes) } };
         AUTO_FREE char *text = assert_plain(&report, &PLAIN);
         assert_non_null(strstr(text, "…\n"));
+        lines[0].n_cpu_percent_python = 10; /* a hot line has no parts */
+        assert_colours_only_add(&report);
     }
 }
 
@@ -255,6 +331,8 @@ int main(void)
         cmocka_unit_test(test_colours_are_only_added),
         cmocka_unit_test(test_any_width),
         cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_selected),
+        cmocka_unit_test(test_nothing_to_show),
         cmocka_unit_test(test_mallocs_keep_a_line),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_missing_texts),

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 
 enum { SLOTS = 256, WRITERS = 4, RECORDS = 20000, FRAMES = 60 };
@@ -51,7 +52,7 @@ static int event_follow(struct ring_sink *sink, const struct memory_event *event
 
 static void ends_open(struct ends *ends)
 {
-    *ends = (struct ends){ .sink = { event_follow } };
+    *ends = (struct ends){ .sink = { .memory = event_follow } };
     made_ring_open(&ends->made, SLOTS);
 }
 
@@ -60,12 +61,23 @@ static void ends_close(struct ends *ends)
     made_ring_close(&ends->made);
 }
 
+/* Where the reader has it, too: a sanitizer of threads knows by the address what they share. */
 static struct ring ring_of(const struct ends *ends)
 {
-    char path[64];
     struct ring ring;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", ring_reader_fd(ends->made.reader));
-    assert_int_equal(ring_open(path, &ring), 0);
+    char line[512];
+    void *place = NULL;
+    AUTO_FCLOSE FILE *maps = fopen("/proc/self/maps", "re");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps)) {
+        void *at;
+        if (strstr(line, "/memfd:" RING_FILE_NAME) && sscanf(line, "%p", &at) == 1 &&
+            at != ends->made.head)
+            place = at;
+    }
+    assert_non_null(place);
+    const struct ring_place there = { place, ends->made.size };
+    assert_int_equal(ring_adopt(ring_reader_fd(ends->made.reader), &there, &ring), 0);
     return ring;
 }
 
@@ -95,8 +107,12 @@ static bool block_write(struct ring *ring, uint32_t pid, uint64_t number)
 static void *writer_run(void *argument)
 {
     struct writer *writer = argument;
-    for (uint64_t i = 1; i <= RECORDS; i++)
-        writer->lost += !block_write(&writer->ring, writer->pid, i);
+    for (uint64_t i = 1; i <= RECORDS; i++) {
+        bool written = block_write(&writer->ring, writer->pid, i);
+        writer->lost += !written;
+        if (!written)
+            sched_yield(); /* that the other end comes to its turn */
+    }
     return NULL;
 }
 
@@ -122,7 +138,7 @@ static void test_threads(void **state)
     assert_false(ends.is_wrong);
     assert_int_equal(ends.told + lost, WRITERS * RECORDS);
     assert_int_equal(made_lost(&ends.made), lost);
-    assert_true(ends.told > 0);
+    assert_true(ends.told > 4 * SLOTS);
 }
 
 /* While the reader sleeps the ring runs full: what is lost is counted, bytes and all, and what is

@@ -133,7 +133,12 @@ static void test_processes(void **state)
     process_put(&made, 8, 7, true);
     code_put(&made, 7, 2, "two", "/srv/a.py", 5, "", 0);
     code_put(&made, 8, 2, "deux", "/srv/a.py", 5, "", 0);
+    assert_true(ring_reader_has_news(made.reader));
     assert_int_equal(made_drain(&made, NOW), 5);
+    assert_false(ring_reader_has_news(made.reader));
+    assert_int_equal(made.process_count, 2);
+    assert_int_equal(made.processes[1].pid, 8);
+    assert_int_equal(made.processes[1].parent, 7);
     assert_string_equal(name_of(&made, 8, 1), "one");
     assert_string_equal(name_of(&made, 7, 2), "two");
     assert_string_equal(name_of(&made, 8, 2), "deux");

@@ -21,7 +21,7 @@ static void check(const struct profile_settings *settings, const struct shown_ca
                   size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (scope_shows(settings, cases[i].path, "f") != cases[i].shown)
+        if ((scope_find(settings, cases[i].path, "f") == SCOPE_SHOWN) != cases[i].shown)
             fail_msg("%s: %s", cases[i].path, cases[i].shown ? "should be shown" : "should not");
 }
 
@@ -40,17 +40,42 @@ static void test_plain(void **state)
         { "/home/me/app/venv/lib64/python3.13t/json/decoder.py", false },
         { "/home/me/app/lib/python3-tools/x.py", true },
         { "/home/me/app/lib/python312.zip/os.py", false },
+        { "/home/me/app/pip-23.2.1-py3-none-any.whl/pip/x.py", false },
         { "<string>", true },
         { "<stdin>", true },
         { "<ipython-input-3-abc>", true },
+        { "/tmp/ipykernel_4711/2733432525.py", true },
+        { "/home/you/ipykernel_tools/x.py", false },
+        { "/home/you/ipykernel_7.py", false },
         { "<frozen importlib._bootstrap>", false },
         { "<attrs generated init app.Point>", false },
         { "", false },
     };
     CHECK(&plain, cases);
-    assert_false(scope_shows(&plain, NULL, "f"));
-    assert_false(scope_shows(&plain, "<string>", "__create_fn__.<locals>.__init__"));
-    assert_true(scope_shows(&plain, "<string>", NULL));
+    assert_int_equal(scope_find(&plain, NULL, "f"), SCOPE_HIDDEN);
+    assert_int_equal(scope_find(&plain, "<string>", "__create_fn__.<locals>.__init__"),
+                     SCOPE_HIDDEN);
+    assert_int_equal(scope_find(&plain, "<string>", NULL), SCOPE_SHOWN);
+    assert_int_equal(scope_find(&plain, "/build/app/x.py", "f"), SCOPE_ELSEWHERE);
+    assert_int_equal(scope_find(&plain, "/build/lib/python3.12/x.py", "f"), SCOPE_HIDDEN);
+}
+
+/* Of several programs each has a folder. */
+static void test_several_programs(void **state)
+{
+    (void)state;
+    static const char *const more[] = { "/srv/b", "/v/lib/python3.12/site-packages/c", "/v", NULL };
+    static const struct shown_case cases[] = {
+        { "/home/me/app/x.py", true },
+        { "/srv/b/x.py", true },
+        { "/srv/b/lib/python3.12/site-packages/d/x.py", false },
+        { "/srv/bb/x.py", false },
+        { "/v/lib/python3.12/site-packages/c/x.py", true },
+        { "/v/lib/python3.12/site-packages/d/x.py", false },
+    };
+    struct profile_settings settings = plain;
+    settings.more_paths = more;
+    CHECK(&settings, cases);
 }
 
 /* The program itself lies where libraries lie. */
@@ -122,6 +147,36 @@ static void test_joins(void **state)
     assert_false(scope_is_join("/usr/lib/python3.12/threading.py", NULL));
 }
 
+static void test_strings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *argv[6], *name;
+    } cases[] = {
+        { { "python3", "-c", "from multiprocessing.spawn import spawn_main; spawn_main()" },
+          "<multiprocessing>" },
+        { { "python3", "-c", "import sys; from multiprocessing.forkserver import main; main" },
+          "<multiprocessing>" },
+        { { "python3", "-X", "dev", "-c", "from multiprocessing.forkserver import main; main" },
+          "<multiprocessing>" },
+        { { "python3", "-c", "from multiprocessing import Pool; Pool().map(f, x)" }, NULL },
+        { { "python3", "main.py" }, NULL },
+        { { "python3", "-c" }, NULL },
+        { { NULL }, NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *name = scope_string_of(cases[i].argv);
+        assert_string_equal(name ?: "none", cases[i].name ?: "none");
+    }
+    assert_null(scope_string_of(NULL));
+    assert_null(scope_string_below("<frozen site>", NULL));
+    assert_null(scope_string_below("/home/me/site.py", "main"));
+    assert_string_equal(scope_string_below("/usr/lib/python3.8/site.py", "addpackage"), "<site>");
+    assert_string_equal(scope_string_below("/usr/lib/python3.8/dataclasses.py", "_create_fn"),
+                        "<generated>");
+    assert_null(scope_string_below("/usr/lib/python3.8/cProfile.py", "run"));
+}
+
 static void test_paths(void **state)
 {
     (void)state;
@@ -153,8 +208,12 @@ static void test_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),   cmocka_unit_test(test_program_in_library),
-        cmocka_unit_test(test_options), cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_several_programs),
+        cmocka_unit_test(test_program_in_library),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_strings),
         cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

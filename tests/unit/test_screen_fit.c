@@ -30,6 +30,9 @@ static const struct row {
     { "测量", 3, "测…", 3 },
     { "abe\xCC\x81", 3, "abe\xCC\x81", 3 }, /* an accent takes no column of its own */
     { "abe\xCC\x81z", 3, "ab…", 3 },
+    { "ab\xE2\x9D\xA4\xEF\xB8\x8F", 4, "ab\xE2\x9D\xA4\xEF\xB8\x8F", 4 }, /* a picture takes two */
+    { "ab\xE2\x9D\xA4\xEF\xB8\x8F", 3, "ab…", 3 },
+    { "\t\xEF\xB8\x8F", 9, "        \xEF\xB8\x8F", 9 },
     { "שלום", 3, "של…", 3 },
     { "हिन्दी", 5, "हिन्दी", 5 },
     { "a\033[2J", 4, "a…", 2 }, /* an escape is shown whole or not at all */
@@ -85,7 +88,7 @@ static void test_any_bytes(void **state)
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            text[i] = "/\t\033\xCC\x81\xE6\xB5\x8B\xFFx"[random >> 24 & 7];
+            text[i] = "/\t\033\xCC\x81\xE6\xB5\x8B\xFFx\xEF\xB8\x8F"[(random >> 24 & 1023) % 12];
         }
         size_t limit = random >> 32 & 31, size = 8 + (random >> 40 & 63);
         char *shown = malloc(size), whole[256];

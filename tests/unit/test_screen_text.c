@@ -27,7 +27,13 @@ static const struct row {
       "b",
       "a\xE2\x80\x8D"
       "b",
-      2 }, /* zero width joiner */
+      2 },                                 /* zero width joiner */
+    { "\xE2\x9D\xA4", "\xE2\x9D\xA4", 1 }, /* a heart, and as a picture */
+    { "\xE2\x9D\xA4\xEF\xB8\x8F", "\xE2\x9D\xA4\xEF\xB8\x8F", 2 },
+    { "1\xEF\xB8\x8F\xE2\x83\xA3", "1\xEF\xB8\x8F\xE2\x83\xA3", 2 }, /* a keycap */
+    { "🐍\xEF\xB8\x8F", "🐍\xEF\xB8\x8F", 2 },                         /* a picture anyway */
+    { "\xEF\xB8\x8F\xEF\xB8\x8Fx", "\xEF\xB8\x8F\xEF\xB8\x8Fx", 1 }, /* of nothing */
+    { "\x01\xEF\xB8\x8F\xEF\xB8\x8F", "\\x01\xEF\xB8\x8F\xEF\xB8\x8F", 5 },
     { "\033[31m", "\\x1b[31m", 8 },
     { "a\nb\tc\r", "a\\x0ab\\x09c\\x0d", 15 },
     { "\x7F", "\\x7f", 4 },

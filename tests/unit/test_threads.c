@@ -1,5 +1,4 @@
-/* Which threads there are and what each waits for, seen from outside; what /proc's texts may say.
- */
+/* What a thread waits for, seen from outside; what /proc's texts may say. */
 #define _GNU_SOURCE 1 /* gettid, memfd_create, unshare */
 
 #include "child.h"
@@ -16,13 +15,11 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-enum { THREADS = 5, LONG_S = 2 * CHILD_SECONDS };
+enum { LONG_S = 2 * CHILD_SECONDS };
 
 struct board {
     atomic_ulong spins;
     atomic_int word;
-    atomic_int count;
-    pid_t pids[THREADS];
 };
 
 static struct board *board;
@@ -32,106 +29,6 @@ static int set_up(void **state)
     (void)state;
     board = shared_zeroed(board, sizeof *board);
     return 0;
-}
-
-static void *thread_named(void *side)
-{
-    char name[16];
-    int place = board->count++;
-    snprintf(name, sizeof name, "worker %d\\)", place);
-    prctl(PR_SET_NAME, name);
-    board->pids[place] = gettid();
-    child_say_ready(side);
-    child_await_order(side);
-    return NULL;
-}
-
-static void start_threads(struct child_side *side)
-{
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, thread_named, side);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-}
-
-static int place_of(pid_t inner_tid)
-{
-    for (int i = 0; i < THREADS; i++)
-        if (board->pids[i] == inner_tid)
-            return i;
-    return -1;
-}
-
-static void check_threads(const struct process *process)
-{
-    AUTO_FREE struct os_thread *threads = NULL;
-    assert_int_equal(threads_list(process, &threads), THREADS + 1);
-    assert_int_equal(threads[0].tid, process->pid);
-    assert_int_equal(threads[0].inner_tid, process->inner_pid);
-    int seen = 0;
-    for (int i = 1; i <= THREADS; i++) {
-        char name[16];
-        int place = place_of(threads[i].inner_tid);
-        assert_true(place >= 0);
-        snprintf(name, sizeof name, "worker %d\\)", place);
-        assert_string_equal(threads[i].comm, name);
-        assert_true(threads[i].tid > threads[i - 1].tid);
-        seen |= 1 << place;
-    }
-    assert_int_equal(seen, (1 << THREADS) - 1);
-}
-
-static void test_list(void **state)
-{
-    (void)state;
-    AUTO_CHILD struct child child = child_start(start_threads, NULL);
-    for (int i = 0; i < THREADS; i++)
-        child_await_ready(&child);
-    AUTO_PROCESS struct process *process = open_child(&child);
-    check_threads(process);
-    pid_t tid = board->pids[0];
-    child_kill(&child);
-
-    struct os_thread *none = NULL;
-    struct wait_state wait;
-    assert_int_equal(threads_list(process, &none), -ESRCH);
-    assert_null(none);
-    assert_int_equal(thread_read_wait(process, tid, &wait), -ESRCH);
-}
-
-/* The child's child is number 1 of a PID namespace of its own; we learn its pid here from the
- * argument. */
-static void start_threads_elsewhere(struct child_side *side)
-{
-    if (unshare(CLONE_NEWPID))
-        _exit(77);
-    pid_t pid = fork();
-    if (!pid) {
-        end_with_parent(0); /* which has no number in there */
-        start_threads(side);
-        _exit(0);
-    }
-    *(atomic_int *)side->argument = pid;
-    child_say_ready(side);
-    waitpid(pid, NULL, 0);
-}
-
-static void test_list_in_another_namespace(void **state)
-{
-    (void)state;
-    if (geteuid()) {
-        SKIP("needs root to make a PID namespace");
-    }
-    atomic_int *pid = shared_new(sizeof *pid);
-    AUTO_CHILD struct child child = child_start(start_threads_elsewhere, pid);
-    for (int i = 0; i < THREADS + 1; i++)
-        child_await_ready(&child);
-    struct child inner = { .pid = *pid };
-    AUTO_PROCESS struct process *process = open_child(&inner);
-    assert_true(process->other_namespace);
-    assert_int_equal(process->inner_pid, 1);
-    check_threads(process);
 }
 
 static int pipe_end(void)
@@ -414,7 +311,11 @@ static int paper_read(const char *call, const char *link, struct wait_state *ret
         assert_int_equal(symlink(link, path), 0);
 
     struct process process = { .proc_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
-    struct thread_probe probe = { &process, 1, paper_file(call), paper_file("12 34 56\n"), -1 };
+    struct thread_probe probe = { .process = &process,
+                                  .tid = 1,
+                                  .call_fd = paper_file(call),
+                                  .account_fd = paper_file("12 34 56\n"),
+                                  .stat_fd = -1 };
     int result = thread_probe_read(&probe, ret);
     thread_probe_close(&probe);
     close(process.proc_fd);
@@ -472,8 +373,6 @@ static void test_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_list, set_up),
-        cmocka_unit_test_setup(test_list_in_another_namespace, set_up),
         cmocka_unit_test_setup(test_waits, set_up),
         cmocka_unit_test_setup(test_waits_after_a_pause, set_up),
         cmocka_unit_test_setup(test_running_and_stopped, set_up),

@@ -24,6 +24,7 @@ static void test_few(void **state)
         assert_int_equal(timeline_add(&timeline, i * i, 1048576. * (double)(i % 7)), 0);
     assert_int_equal(timeline_write(&timeline, &arena, &points), 0);
     assert_int_equal(points.count, TIMELINE_POINTS);
+    assert_int_equal(timeline_left_out(&timeline), 0);
     for (size_t i = 0; i < points.count; i++) {
         assert_float_equal(points.items[i].time_ns, (double)(i * i), 0);
         assert_float_equal(points.items[i].megabytes, (double)(i % 7), 0);
@@ -55,6 +56,7 @@ static void test_many(void **state)
         if (i > 1000 && i % 5000 == 0)
             check(&timeline, i * 12345, 1e9);
     }
+    assert_int_equal(timeline_left_out(&timeline), 200000 - timeline.count);
     bool found = false;
     for (size_t i = 0; i < timeline.count; i++)
         found |= timeline.points[i].time_ns == 777 * 12345;

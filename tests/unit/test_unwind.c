@@ -66,9 +66,14 @@ static void assert_sound(const struct walk *walk)
 
 static void walk_image(struct walk *walk)
 {
+    static struct native_frame again[FRAMES];
     walk->count = unwinder_libunwind.walk(walk->unwind, &walk->image, walk->frames, FRAMES);
     assert_in_range(walk->count, 1, FRAMES);
     assert_sound(walk);
+    /* with what is remembered of the first walk */
+    int count = unwinder_libunwind.walk(walk->unwind, &walk->image, again, FRAMES);
+    assert_int_equal(count, walk->count);
+    assert_memory_equal(again, walk->frames, (size_t)count * sizeof *again);
 }
 
 static void copy_stack(struct walk *walk, const struct child *child)

@@ -1,0 +1,26 @@
+#include "sampler/target/footprint.h"
+
+#include "sampler/target/proc_file.h"
+
+enum { TEXT_SIZE = 2048 };
+
+/* "Name:   12 kB" */
+static uint64_t bytes_of(const char *text, const char *name)
+{
+    return proc_find_number(text, name, 10) * 1024;
+}
+
+int footprint_read(const struct process *process, struct footprint *ret)
+{
+    char text[TEXT_SIZE];
+    int length = proc_read_file(process->proc_fd, "smaps_rollup", text, sizeof text);
+    if (length < 0)
+        return length;
+    *ret = (struct footprint){
+        .rss_bytes = bytes_of(text, "Rss"),
+        .pss_bytes = bytes_of(text, "Pss"),
+        .shared_bytes = bytes_of(text, "Shared_Clean") + bytes_of(text, "Shared_Dirty"),
+        .private_bytes = bytes_of(text, "Private_Clean") + bytes_of(text, "Private_Dirty"),
+    };
+    return 0;
+}

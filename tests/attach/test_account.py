@@ -1,0 +1,154 @@
+"""No line is favoured, nothing is missing in sum, and we are no less often there when others are:
+what does not depend on the release."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import harness
+import judge
+import own_account
+from own_account import Profile, cpu_of, look
+
+EQUAL_S, WAITS_S, CALLS_S, SHORT_S, RATE_S = 4, 3, 3, 2, 1.5
+EXEC_CHAINS, EXECS = 3, 8
+FALSE_ALARM = 1e-4
+
+
+class Equal(harness.AttachTest):
+    def test_twelve_equal_lines(self):
+        """None is off by more than chance allows, by the margins that the profile itself gives; and
+        these are narrow enough to mean something."""
+        profile = look(self.is_narrow, "equal.py", EQUAL_S, options=["--max-overhead", "20"])
+        self.assertEqual(len(profile.twelve), 12)
+        self.assertLess(profile.error, profile.mean / 3)
+        limit = judge.t_quantile(FALSE_ALARM / 12, 1000)
+        deviations = [(share - profile.mean) / profile.error for share in profile.twelve]
+        print("equal %-5s %d looks, worst of 12: %+.1f standard errors of %.2f %%" % (
+            harness.CURRENT.release, profile.sampling["samples"], max(deviations, key=abs),
+            profile.error), flush=True)
+        self.assertLess(max(map(abs, deviations)), limit, deviations)
+
+    @staticmethod
+    def is_narrow(profile):
+        """In percent. A line with little claims a small error: all have the same one."""
+        twelve = [line for line in profile.lines.values() if "= sum(ROW" in line["line"]]
+        base = profile.totals["idle_s"] + cpu_of(profile.totals)
+        profile.twelve = [100 * cpu_of(line) / base for line in twelve]
+        profile.mean = sum(profile.twelve) / 12
+        profile.error = sum(line["error_percent"] for line in twelve) / 12 / 1.96
+        return profile.error < profile.mean / 3
+
+
+class Waits(harness.AttachTest):
+    """A thread that sleeps is left alone for a while; how long it waited where is right still."""
+
+    @staticmethod
+    def shares(profile):
+        shown = {word: sum(sum(line["wait_s"].values()) for line in profile.lines.values()
+                           if line["line"].rstrip().endswith("# " + word)) for word in profile.said}
+        return {word: shown[word] / own for word, own in profile.said.items()}
+
+    def check(self, *arguments):
+        """Once of some tries: others keep the looks from being at moments like any other."""
+        for _ in range(own_account.LOOKS):
+            profile = Profile("two_waits.py", WAITS_S, *arguments, options=["--max-overhead", 20])
+            shares = self.shares(profile)
+            print("waits %-5s long %.3f, brief %.3f of what they were, %d looks" % (
+                harness.CURRENT.release, shares["long"], shares["brief"],
+                profile.sampling["samples"]), flush=True)
+            if abs(shares["long"] - 1) < 0.05 and abs(shares["brief"] - 1) < 0.35:
+                return
+        self.fail(shares)
+
+    def test_two_waits(self):
+        self.check(1, 1)
+
+    def test_two_waits_of_many(self):
+        """More threads than are asked at each look."""
+        self.check(12, 5)
+
+
+class Calls(harness.AttachTest):
+    def test_brief_calls(self):
+        """Where it comes back from the kernel a thread can be stopped at once, elsewhere only when
+        the request has travelled: calls that take a twentieth of its time are not met in half of
+        the looks. Once of some tries: it takes a core for the thread and one for us."""
+        if len(os.sched_getaffinity(0)) == 1:
+            self.skipTest("one core: whoever runs there holds it")
+        for _ in range(own_account.LOOKS):
+            profile = Profile("brief_calls.py", CALLS_S)
+            found = sum(cpu_of(line) for line in profile.lines.values()
+                        if line["line"].rstrip().endswith("# call")) / cpu_of(profile.totals)
+            own = profile.said["calls"] / profile.said["all"]
+            print("calls %-5s %.3f, their own account %.3f, %d looks" % (
+                harness.CURRENT.release, found, own, profile.sampling["samples"]), flush=True)
+            if abs(found - own) < 0.05:
+                return
+        self.fail((found, own))
+
+
+class Account(harness.AttachTest):
+    def test_threads_that_end(self):
+        """They live between two looks, and yet nothing is missing in sum. Their lines have what
+        looks have met, or what is known to be theirs; the rest has no line."""
+        profile = Profile("short_threads.py", SHORT_S)
+        wanted = profile.said["process_s"]
+        self.assertAlmostEqual(cpu_of(profile.totals), wanted, delta=0.02 * wanted + 0.02)
+        (process,) = profile.json["processes"]
+        self.assertAlmostEqual(process["cpu_s"], cpu_of(profile.totals), delta=0.01 * wanted)
+        (begin,) = [n for n, line in profile.lines.items() if line["line"].startswith("end =")]
+        inside = [line for number, line in profile.lines.items() if number < begin]
+        found, own = sum(map(cpu_of, inside)), sum(profile.said["used"].values())
+        self.assertGreater(found, 0)
+        self.assertLess(found, 1.1 * own)
+
+    def test_programs_after_each_other(self):
+        """The account of a process goes on after an exec: what was told of is not told again."""
+        for _ in range(EXEC_CHAINS):
+            profile = Profile("exec_chain.py", EXECS)
+            wanted = profile.said["process_s"]
+            self.assertAlmostEqual(cpu_of(profile.totals), wanted, delta=0.02 * wanted + 0.01)
+
+    def test_a_thread_in_two_interpreters(self):
+        """It has a stack in each, and its time once, on the line that works."""
+        profile = Profile("two_interpreters.py", SHORT_S)
+        wanted = profile.said["process_s"]
+        self.assertAlmostEqual(cpu_of(profile.totals), wanted, delta=0.02 * wanted + 0.02)
+        (thread,) = profile.json["threads"]
+        self.assertAlmostEqual(cpu_of(thread), wanted, delta=0.02 * wanted + 0.02)
+
+
+class Rate(harness.AttachTest):
+    def test_rate_beside_two_loops(self):
+        """They share the target's core, not ours: that it waits for its turn to stand still is no
+        pause, and looks come no less often for it than it comes to its turns."""
+        core = str(min(os.sched_getaffinity(0)))
+        program = os.path.join(harness.PROGRAMS, "busy_loop.py")
+        alone = self.looks(core, program, beside=0)
+        crowded = self.looks(core, program, beside=2)
+        print("rate %-5s %d looks alone, %d beside two loops" % (
+            harness.CURRENT.release, alone, crowded), flush=True)
+        self.assertGreater(crowded, alone / 4)
+
+    def looks(self, core, program, beside):
+        pin = ["taskset", "-c", core]
+        loops = [subprocess.Popen([*pin, sys.executable, program, "3600"]) for _ in range(beside)]
+        command = [*pin, *harness.CURRENT.command(), harness.CURRENT.inner(program), RATE_S]
+        with tempfile.TemporaryDirectory() as folder:
+            output = os.path.join(folder, "profile.json")
+            try:
+                answer = harness.run_attach("-q", "-o", output, "--", *command)
+            finally:
+                for loop in loops:
+                    loop.kill()
+                    loop.wait()
+            self.assertEqual(answer.returncode, 0, answer.stderr.decode())
+            with open(output) as file:
+                return json.load(file)["sampling"]["samples"]
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Whether the profiler's memory stays below 20 MB and flat in a run of many minutes: a program that
+works, one that makes and ends threads all the time, and one that does so with processes, with their
+memory profiled, at once.
+SCALENE_ATTACH names ours. Ends with status 1 where it does not hold."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs")
+PROGRAM_NAMES = ("busy_work.py", "many_threads.py", "many_processes.py")
+MOST_KB, FLAT = 20 << 10, 1.1  # the last half's peak, of the peak of the quarter before it
+
+
+def resident_kb(pid):
+    with open("/proc/%d/status" % pid) as file:
+        return int(re.search(r"VmRSS:\s*(\d+)", file.read()).group(1))
+
+
+def start(folder, program, seconds):
+    output = os.path.join(folder, program + ".json")
+    words = [os.environ["SCALENE_ATTACH"], "-q", "-o", output, "--", sys.executable,
+             os.path.join(PROGRAMS, program), str(seconds)]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL)
+
+
+def judge(program, seen):
+    quarter = len(seen) // 4
+    before, last = max(seen[quarter:2 * quarter]), max(seen[2 * quarter:])
+    holds = last < MOST_KB and last <= FLAT * before
+    print("%-20s %s: %.1f MB at first, %.1f in the second quarter, %.1f at most since" % (
+        program, "held" if holds else "NOT HELD", seen[0] / 1024, before / 1024, last / 1024))
+    return holds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    options = parser.parse_args()
+    seconds = 60 * options.minutes
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {name: start(folder, name, seconds) for name in PROGRAM_NAMES}
+        seen = {name: [] for name in runs}
+        end = time.monotonic() + seconds - 5
+        while time.monotonic() < end:
+            time.sleep(seconds / 120)
+            for name, run in runs.items():
+                seen[name].append(resident_kb(run.pid))
+        statuses = [run.wait() for run in runs.values()]
+    held = [judge(name, sizes) for name, sizes in seen.items()]
+    return not all(held) or any(statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+/* The shim's ids of code objects: one for each, none beyond its room, and all anew for the next who
+ * listens. */
+#include "sampler/shim/codes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MANY = 140000, ROUNDS = 3 };
+
+/* As far as ids look at one. */
+struct made_code {
+    const void *name, *file, *table;
+    uint32_t first_line;
+};
+
+static struct made_code made[MANY];
+
+static const struct ring_python layout = {
+    .code_name = offsetof(struct made_code, name),
+    .code_filename = offsetof(struct made_code, file),
+    .code_line_table = offsetof(struct made_code, table),
+    .code_firstlineno = offsetof(struct made_code, first_line),
+};
+
+static void made_init(void)
+{
+    static const uint64_t table[8];
+    for (uint32_t i = 0; i < MANY; i++)
+        made[i] = (struct made_code){ &made[i], table, table, i };
+}
+
+static void test_ids(void **state)
+{
+    (void)state;
+    made_init();
+    uint32_t first = code_identify(&layout, &made[0]);
+    uint32_t second = code_identify(&layout, &made[1]);
+    assert_true(first && second && first != second);
+    assert_int_equal(code_identify(&layout, &made[0]), first);
+    code_set_told(first);
+    assert_true(code_is_told(first) && !code_is_told(second));
+    made[0].first_line++; /* another one, where the first was */
+    assert_int_not_equal(code_identify(&layout, &made[0]), first);
+}
+
+static uint32_t ids_give(void)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < MANY; i++)
+        count += code_identify(&layout, &made[i]) != 0;
+    return count;
+}
+
+static void test_full(void **state)
+{
+    (void)state;
+    uint32_t most = 0;
+    made_init();
+    for (int i = 0; i < ROUNDS; i++) {
+        codes_forget();
+        assert_false(codes_are_full());
+        uint32_t given = ids_give();
+        assert_true(given > MANY / 2 && given < MANY);
+        assert_true(codes_are_full());
+        assert_true(!most || given == most);
+        most = given;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
