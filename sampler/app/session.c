@@ -12,6 +12,8 @@ enum {
     NAMED_DESCENDANTS = 3,
     TRACER_LOOKS = 20,       /* one that is there at each of so many, … */
     TRACER_NAP_NS = 1000000, /* … so far apart, stays */
+    START_LOOKS = 50,        /* at one that is just starting, … */
+    START_NAP_NS = 10000000, /* … so far apart */
 };
 
 static bool is_python(pid_t pid)
@@ -123,12 +125,24 @@ static int pausing_check(const struct process *process, struct failure *why)
     return error;
 }
 
-int session_probe(pid_t pid, bool follow, bool pauses, struct failure *why)
+/* What is just starting soon shows whether it is a Python: only one that will be is waited for. */
+static int session_open_started(pid_t pid, struct session *ret, struct failure *why)
 {
     const struct stack_options options = { .nonblocking = true };
+    const struct timespec between = { .tv_nsec = START_NAP_NS };
+    int error = session_open(pid, &options, ret, why);
+    for (unsigned i = 1; i < START_LOOKS && error == -EAGAIN; i++) {
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &between, NULL);
+        error = session_open(pid, &options, ret, why);
+    }
+    return error;
+}
+
+int session_probe(pid_t pid, bool follow, bool pauses, struct failure *why)
+{
     struct session session;
     AUTO_FREE pid_t *list = NULL;
-    int error = session_open(pid, &options, &session, why);
+    int error = session_open_started(pid, &session, why);
     if (!error && pauses)
         error = pausing_check(session.process, why);
     session_close(&session);

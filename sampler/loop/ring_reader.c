@@ -13,7 +13,11 @@
 
 #define SIZE_MOST ((uint64_t)1 << 48) /* of a block: what an address space holds */
 
-enum { SLOTS_AT = 65536, SLOTS_MOST = 1 << 24 };
+enum {
+    SLOTS_AT = 65536,
+    SLOTS_MOST = 1 << 24,
+    STRETCH = 256 << 10, /* bytes of slots that are given back at once */
+};
 
 _Static_assert(sizeof(struct ring_head) <= SLOTS_AT, "slots have pages of their own");
 
@@ -383,12 +387,30 @@ bool ring_reader_has_news(const struct ring_reader *reader)
     return atomic_load_explicit(&reader->head->next, memory_order_acquire) != reader->position;
 }
 
+/*
+ * A stretch that has been read is given back to the system before its slots are given to anybody
+ * anew, so that the ring takes the memory of what waits in it. A writer that comes too late writes
+ * into an empty page, which nobody believes.
+ */
+static void stretch_give_back(struct ring_reader *reader, uint64_t before)
+{
+    enum { SLOTS = STRETCH / RING_SLOT_SIZE };
+    _Static_assert(SLOTS >= (int)RING_RECORD_SLOTS,
+                   "no record passes more than one end of a stretch");
+    uint64_t read = before / SLOTS;
+    if (reader->position / SLOTS == read || reader->settings.slot_count < SLOTS)
+        return;
+    uint64_t first = read * SLOTS & (reader->settings.slot_count - 1);
+    madvise((char *)reader->head + SLOTS_AT + first * RING_SLOT_SIZE, STRETCH, MADV_REMOVE);
+}
+
 long ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, struct ring_sink *sink)
 {
     uint64_t limit = tickets_end(reader);
     long count = 0;
     int error = 0;
     while (reader->position < limit && !error) {
+        uint64_t before = reader->position;
         struct gathered gathered = record_gather(reader, limit);
         if (gathered.state == SLOT_UNWRITTEN &&
             !is_overdue(reader, reader->position + gathered.slots - 1, limit, now_ns))
@@ -402,6 +424,7 @@ long ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, struct ring_
         } else {
             slots_skip(reader, &gathered);
         }
+        stretch_give_back(reader, before);
         atomic_store_explicit(&reader->head->taken, reader->position, memory_order_release);
     }
     return error ? error : count;

@@ -96,6 +96,29 @@ static void test_round(void **state)
     assert_int_equal(made_lost(&made), 0);
 }
 
+/* However much went through it: of what was read no more is kept than a stretch. */
+static void test_memory_is_given_back(void **state)
+{
+    enum { SLOTS = 8192, LAPS = 3, KEPT_MOST = 1 << 20 };
+    (void)state;
+    AUTO_RING struct made_ring made;
+    made_ring_open(&made, SLOTS);
+    struct record_frame frames[1000] = { { 0, 0 } };
+    process_put(&made, 7, 1, false);
+    assert_int_equal(made_drain(&made, NOW), 1);
+    while (atomic_load(&made.head->next) < LAPS * SLOTS) {
+        block_put(&made, RECORD_ALLOCATED, 7, 1, 100, frames, 1000);
+        change_put(&made, RECORD_FREED, 7, 1, 0);
+        made_drain(&made, NOW);
+        assert_int_equal(made.count, 2);
+    }
+    assert_int_equal(made_lost(&made), 0);
+    struct stat status;
+    assert_int_equal(fstat(ring_reader_fd(made.reader), &status), 0);
+    assert_true(status.st_blocks > 0);
+    assert_true(status.st_blocks * 512 < KEPT_MOST);
+}
+
 /* Of whom nobody told: frames without a name, which are Python all the same. */
 static void test_unknown_code(void **state)
 {
@@ -382,14 +405,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_round),        cmocka_unit_test(test_unknown_code),
-        cmocka_unit_test(test_processes),    cmocka_unit_test(test_odd_names),
-        cmocka_unit_test(test_dead_writer),  cmocka_unit_test(test_slow_writer),
-        cmocka_unit_test(test_dead_writers), cmocka_unit_test(test_died_within),
-        cmocka_unit_test(test_late_writer),  cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_hostile_head), cmocka_unit_test(test_head),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sink_fails),
-        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_round),        cmocka_unit_test(test_memory_is_given_back),
+        cmocka_unit_test(test_unknown_code), cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_odd_names),    cmocka_unit_test(test_dead_writer),
+        cmocka_unit_test(test_slow_writer),  cmocka_unit_test(test_dead_writers),
+        cmocka_unit_test(test_died_within),  cmocka_unit_test(test_late_writer),
+        cmocka_unit_test(test_losses),       cmocka_unit_test(test_hostile_head),
+        cmocka_unit_test(test_head),         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_sink_fails),   cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
