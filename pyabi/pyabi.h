@@ -43,6 +43,11 @@ void python_want(struct python *python, unsigned wants);
 
 /* ---- threads ---- */
 
+/* Where the kernel's id stands in glibc's struct pthread on x86-64, and on aarch64: behind the
+ * thread control block and a list's head (nptl/descr.h). */
+enum { USUAL_TID_OFFSETS = 2 };
+extern const uint32_t usual_tid_offsets[USUAL_TID_OFFSETS];
+
 struct py_thread {
     remote_addr state;       /* PyThreadState */
     remote_addr interpreter; /* PyInterpreterState */

@@ -54,10 +54,7 @@ static void interpreter_read(struct python *python, struct remote *memory, remot
 
 /* ---- the kernel's id of a thread ---- */
 
-/* Where it stands in glibc's struct pthread on x86-64, and on aarch64: behind the thread control
- * block and a list's head (nptl/descr.h). */
-static const uint32_t usual_tid_offsets[] = { 720, 208 };
-enum { USUAL_TID_OFFSETS = sizeof usual_tid_offsets / sizeof *usual_tid_offsets };
+const uint32_t usual_tid_offsets[USUAL_TID_OFFSETS] = { 720, 208 };
 
 static bool tid_offset_is_usual(uint32_t offset)
 {

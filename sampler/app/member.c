@@ -50,10 +50,11 @@ static void member_describe(struct member *member)
     member->rank = rank_read(member->pid);
 }
 
-void member_begin(struct member *member, uint64_t now_ns)
+void member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns)
 {
+    bool is_known = stack_start && member->stack_start == stack_start;
     member->told = member->was_python = false;
-    member->refusal = 0;
+    member->refusal = is_known && member->refusal == -ENOENT ? -ENOENT : 0;
     member->looks = member->refused_looks = 0;
     member->next_try_ns = now_ns;
     member->try_ns = 0;
@@ -133,6 +134,7 @@ static int target_find(struct member *member, const struct stack_options *option
     int error = process_open(member->pid, &process, why);
     if (error)
         return error;
+    member->stack_start = process->stack_start;
     sources_add_process(sources, process->proc_fd);
     return target_open(process, &looking, now_ns, &member->target, why);
 }

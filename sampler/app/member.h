@@ -19,7 +19,8 @@ struct member {
     bool finishes;                 /* ended, and now the profile is told all of it */
     bool begins;                   /* opened, and not looked at yet */
     bool had_stacks;               /* under whatever program */
-    int refusal;                   /* why it was not opened at the last try */
+    int refusal;                   /* why it was not opened at the last try … */
+    uint64_t stack_start;          /* … and of which program that was: as in struct process */
     uint64_t looks, refused_looks; /* of the target, and those that wanted a pause and got none … */
     pid_t tracer;                  /* … because of this one, if anybody knows; else 0 */
     char tracer_name[16];
@@ -40,8 +41,9 @@ struct member {
     char executable[512], cwd[512], python[24], note[96];
 };
 
-/* Another program is in it: to be opened. */
-void member_begin(struct member *member, uint64_t now_ns);
+/* Another program is in it: to be opened. What is known of that one already, because an exec may be
+ * heard of late, stays known; `stack_start` is 0 where nothing can be. */
+void member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns);
 
 /* "" where that cannot be told. */
 void member_read_cwd(pid_t pid, char *into, size_t size);

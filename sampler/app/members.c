@@ -111,7 +111,7 @@ int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint
         .cpu_ns = cpu_ns,
         .base_ns = born ? 0 : cpu_ns,
     };
-    member_begin(member, now_ns);
+    member_begin(member, 0, now_ns);
     return 0;
 }
 
@@ -284,15 +284,15 @@ static int member_let_go(struct members *members, struct member *member, uint64_
     return error ? error : untold_tell(members, member, now_ns, profile);
 }
 
-int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t now_ns,
-                 struct profile *profile)
+int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t stack_start,
+                 uint64_t now_ns, struct profile *profile)
 {
     struct member *member = member_find(members, pid);
     if (!member)
         return 0;
     member_learn_cpu(member, cpu_ns);
     int error = member_let_go(members, member, now_ns, profile);
-    member_begin(member, now_ns);
+    member_begin(member, stack_start, now_ns);
     return error;
 }
 

@@ -25,8 +25,8 @@ int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint
                  uint64_t now_ns);
 
 /* It became another program. 0 or -ENOMEM. */
-int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t now_ns,
-                 struct profile *profile);
+int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t stack_start,
+                 uint64_t now_ns, struct profile *profile);
 void members_end(struct members *members, pid_t pid, int exit_status, uint64_t cpu_ns,
                  uint64_t now_ns);
 

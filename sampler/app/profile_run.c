@@ -109,7 +109,8 @@ static int family_follow(struct run *run, uint64_t now_ns)
         if (event.change == FAMILY_ENDED)
             error = process_end(run, event.pid, event.exit_status, event.cpu_ns, now_ns);
         else if (event.change == FAMILY_EXECED)
-            error = members_exec(run->members, event.pid, event.cpu_ns, now_ns, run->profile);
+            error = members_exec(run->members, event.pid, event.cpu_ns, event.stack_start, now_ns,
+                                 run->profile);
         else
             error = members_join(run->members, event.pid, event.ppid, born, event.cpu_ns, now_ns);
         if (error)

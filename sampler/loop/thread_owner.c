@@ -1,5 +1,7 @@
 #include "sampler/loop/thread_owner.h"
 
+#include "pyabi/pyabi.h"
+
 #include <string.h>
 
 enum {
@@ -17,14 +19,12 @@ static const struct os_thread *thread_find(const struct os_thread *threads, int 
     return NULL;
 }
 
-/* glibc on x86-64, and on aarch64 (nptl/descr.h). */
 const struct os_thread *thread_owner_by_struct(struct remote *memory, remote_addr address,
                                                const struct os_thread *threads, int count)
 {
-    static const unsigned tid_offsets[] = { 720, 208 };
-    for (size_t i = 0; i < sizeof tid_offsets / sizeof *tid_offsets; i++) {
+    for (size_t i = 0; i < USUAL_TID_OFFSETS; i++) {
         pid_t tid = 0;
-        if (remote_read(memory, address + tid_offsets[i], &tid, sizeof tid) || !tid)
+        if (remote_read(memory, address + usual_tid_offsets[i], &tid, sizeof tid) || !tid)
             continue;
         const struct os_thread *thread = thread_find(threads, count, tid);
         if (thread)

@@ -160,6 +160,7 @@ static void member_exec(struct family_watch *watch, struct family_member *member
     event_add(watch, (struct family_event){ .change = FAMILY_EXECED,
                                             .pid = member->pid,
                                             .exit_status = -1,
+                                            .stack_start = member->stack_start,
                                             .cpu_ns = member->cpu_ns });
 }
 

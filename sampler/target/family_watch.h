@@ -27,6 +27,7 @@ struct family_event {
     pid_t ppid;      /* when it joined; 0: unknown */
     bool forked;     /* joined at its birth; else it was found, maybe after it had run a while */
     int exit_status; /* FAMILY_ENDED: 128 + n when signal n ended it; -1: unknown */
+    uint64_t stack_start; /* FAMILY_EXECED: as in struct process; 0: not known */
     uint64_t cpu_ns; /* of the whole process since it began; FAMILY_ENDED: as good as it could be
                         learnt */
 };

@@ -1,0 +1,81 @@
+/* What a profile notes of a process that is no Python. */
+#define _GNU_SOURCE 1 /* pipe2 */
+#include "sampler/app/member.h"
+
+#include "sampler/base/cleanup.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Returns when it is another program. */
+static pid_t cat_start(int *ret_input)
+{
+    int input[2], started[2];
+    char byte;
+    assert_int_equal(pipe(input), 0);
+    assert_int_equal(pipe2(started, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(input[0], STDIN_FILENO);
+        close(input[1]);
+        execlp("cat", "cat", (char *)NULL);
+        _exit(127);
+    }
+    close(input[0]);
+    close(started[1]);
+    assert_int_equal(read(started[0], &byte, 1), 0);
+    close(started[0]);
+    *ret_input = input[1];
+    return pid;
+}
+
+/* It is looked at while it lives, is said to have become another program, and is gone when it is
+ * looked at again. */
+static const char *note_after_exec(bool same)
+{
+    static struct member member;
+    const struct stack_options options = { .nonblocking = true };
+    struct failure why = { 0 };
+    AUTO_SOURCES struct sources *sources = NULL;
+    int input, error = -EAGAIN;
+    assert_int_equal(sources_new(&sources), 0);
+    member = (struct member){ .pid = cat_start(&input), .born = true };
+    member_begin(&member, 0, 1);
+    for (uint64_t look = 1; error == -EAGAIN; look++) /* while the loader is at work */
+        error = member_open(&member, &options, sources, look, &why);
+    assert_int_equal(error, -ENOENT);
+    assert_string_equal(member_note(&member), "not a Python");
+    close(input);
+    assert_int_equal(waitpid(member.pid, NULL, 0), member.pid);
+    assert_true(member.stack_start);
+    member_begin(&member, member.stack_start + (same ? 0 : 16), 2);
+    assert_int_equal(member_open(&member, &options, sources, 2, &why), -ESRCH);
+    return member_note(&member);
+}
+
+static void test_exec_is_heard_of_late(void **state)
+{
+    (void)state;
+    assert_string_equal(note_after_exec(true), "not a Python");
+}
+
+static void test_exec_of_a_program_nobody_saw(void **state)
+{
+    (void)state;
+    assert_string_equal(note_after_exec(false), "ended before it could be looked into");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exec_is_heard_of_late),
+        cmocka_unit_test(test_exec_of_a_program_nobody_saw),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
