@@ -25,6 +25,40 @@ void *memmove_early(void *to, const void *from, size_t size)
     return to;
 }
 
+/* The first and the last word, which may be partly the same; both are loaded before any is stored.
+ */
+#define MOVE_ENDS(bytes, type)                                                                     \
+    struct word_##bytes {                                                                          \
+        type value;                                                                                \
+    } __attribute__((packed, may_alias));                                                          \
+    static inline void move_ends_##bytes(char *to, const char *from, size_t size)                  \
+    {                                                                                              \
+        type first = ((const struct word_##bytes *)from)->value;                                   \
+        type last = ((const struct word_##bytes *)(from + size - bytes))->value;                   \
+        ((struct word_##bytes *)to)->value = first;                                                \
+        ((struct word_##bytes *)(to + size - bytes))->value = last;                                \
+    }
+
+MOVE_ENDS(2, uint16_t)
+MOVE_ENDS(4, uint32_t)
+MOVE_ENDS(8, uint64_t)
+
+enum { SMALL = 16 };
+
+/* Most copies are of a few bytes: to pass these on would take as long again as to copy them. */
+static inline void *move_small(void *to, const void *from, size_t size)
+{
+    if (size >= 8)
+        move_ends_8(to, from, size);
+    else if (size >= 4)
+        move_ends_4(to, from, size);
+    else if (size >= 2)
+        move_ends_2(to, from, size);
+    else if (size)
+        *(unsigned char *)to = *(const unsigned char *)from;
+    return to;
+}
+
 static __attribute__((noinline)) void *move_sampled(void *to, const void *from, size_t size)
 {
     account_copy(size);
@@ -34,7 +68,9 @@ static __attribute__((noinline)) void *move_sampled(void *to, const void *from, 
 /* Old programs were linked against a memcpy that may overlap: ours is memmove, as libc's is. */
 static inline void *move(void *to, const void *from, size_t size)
 {
-    return copy_passes(size) ? move_sampled(to, from, size) : next.memmove(to, from, size);
+    if (copy_passes(size))
+        return move_sampled(to, from, size);
+    return size <= SMALL ? move_small(to, from, size) : next.memmove(to, from, size);
 }
 
 HOOK_EXPORTED void *memcpy(void *to, const void *from, size_t size)

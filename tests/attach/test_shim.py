@@ -255,6 +255,43 @@ class Surroundings(ShimTest):
                      any("held" in frame[1] for frame in event.frames))
         self.assertLess(copied, 40000 * 1000 / 50)
 
+    def test_overlapping_copies(self):
+        """What ctypes calls is ours; few bytes are copied by ours alone."""
+        code = ("import ctypes\n"
+                "text = bytes(range(96))\n"
+                "for size in range(36):\n"
+                "    for shift in range(-20, 21):\n"
+                "        room = ctypes.create_string_buffer(text, 96)\n"
+                "        at = ctypes.addressof(room) + 20\n"
+                "        assert ctypes.memmove(at + shift, at, size) == at + shift\n"
+                "        wanted = bytearray(text)\n"
+                "        wanted[20 + shift:20 + shift + size] = text[20:20 + size]\n"
+                "        assert room.raw == wanted, (size, shift)\n"
+                "print('right')")
+        said, _ = self.dump(*harness.CURRENT.command("-c", code))
+        self.assertEqual(said, "right\n")
+
+    def test_small_blocks(self):
+        """Sampled ones leave pymalloc, which frees the others unheard: those that were small from
+        the start, zeroed ones, and those that grew. Its own count of blocks stays right."""
+        code = ("import sys\n"
+                "def small():\n    for _ in range(60000):\n        bytes(100)\n"
+                "def zeroed():\n    for _ in range(60000):\n        bytearray(100)\n"
+                "def grown():\n    for _ in range(9000):\n        kept = []\n"
+                "        for _ in range(40):\n            kept.append(None)\n"
+                "def all():\n    small()\n    zeroed()\n    grown()\n"
+                "all()\nbefore = sys.getallocatedblocks()\nall()\n"
+                "print(abs(sys.getallocatedblocks() - before) < 10)")
+        said, events = self.dump(*harness.CURRENT.command("-c", code))
+        self.assertEqual(said, "True\n")
+        freed = {(event.pid, event.block) for event in events if event.change == "freed"}
+        for name in ("small", "zeroed", "grown"):
+            blocks = {(event.pid, event.block) for event in events
+                      if event.change == "allocated" and event.python and
+                      any(frame[1] == name for frame in event.frames)}
+            self.assertGreater(len(blocks), 100, name)
+            self.assertFalse(blocks - freed, name)
+
     def test_tracemalloc(self):
         """It puts its own allocators around ours, and takes them away again."""
         code = ("import tracemalloc\ntracemalloc.start()\na = [bytes(900) for _ in range(9000)]\n"

@@ -3,7 +3,7 @@
 turns, and the CPU time (user and system) of the runs is compared: the least of each, which other
 work on the machine disturbs least, and the median of the ratios of neighbours. SCALENE_ATTACH names
 the built program, SCALENE_TEST_PROGRAMS the folder of ring_dump, which reads the ring meanwhile;
-arguments are interpreters."""
+arguments are interpreters. Ends with status 1 where a ratio is larger than is wanted."""
 
 import argparse
 import os
@@ -63,13 +63,16 @@ def main():
     options = parser.parse_args()
     print("%-10s %-9s %8s %8s %7s %7s %7s" % (
         "python", "program", "bare s", "shim s", "ratio", "median", "wanted"))
+    held = True
     for python in options.pythons:
         for name, wanted, program in PROGRAMS:
             if options.only in (None, name):
                 before, after, ratio = measure(python, program, options.rounds)
+                held = held and after <= wanted * before
                 print("%-10s %-9s %8.3f %8.3f %7.3f %7.3f %7.2f" % (
                     os.path.basename(python), name, before, after, after / before, ratio, wanted),
                     flush=True)
+    return not held
 
 
 if __name__ == "__main__":
