@@ -154,16 +154,9 @@ static void block_keep(const void *address, const struct block *block)
         block_end(block);
 }
 
-bool account_is_due(enum allocation_domain domain)
+static bool is_countable(enum allocation_domain domain)
 {
-    return allocation_is_due() && (domain != DOMAIN_NATIVE || !hooks_pass_by);
-}
-
-void account_grown(const void *address, size_t size, size_t growth, enum allocation_domain domain)
-{
-    struct block block = { .size = size };
-    growth_told(&block, growth, domain);
-    block_keep(address, &block);
+    return domain != DOMAIN_NATIVE || !hooks_pass_by;
 }
 
 /* An unsampled block, new or not, has grown to `size`, and the countdown is over. */
@@ -171,8 +164,11 @@ static void account_growth(const void *address, size_t size, size_t growth,
                            enum allocation_domain domain)
 {
     struct stay stay = stay_begin();
-    if (account_is_due(domain))
-        account_grown(address, size, growth, domain);
+    if (allocation_is_due() && is_countable(domain)) {
+        struct block block = { .size = size };
+        growth_told(&block, growth, domain);
+        block_keep(address, &block);
+    }
     stay_end(stay);
 }
 

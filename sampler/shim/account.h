@@ -11,11 +11,6 @@
 /* The rare part, apart so that nothing is kept on the stack for it: returns the address. */
 void *account_sample(void *address, size_t size, enum allocation_domain domain);
 
-/* Its halves, for who has to do something between them, both during a stay: is it a sample? Then a
- * block, new or not, that has grown to `size` is told of and followed. */
-bool account_is_due(enum allocation_domain domain);
-void account_grown(const void *address, size_t size, size_t growth, enum allocation_domain domain);
-
 /* False when it is none of the allocator's, but of the early store. */
 bool account_free(const void *address);
 void account_copy(size_t size);

@@ -18,9 +18,8 @@ enum {
 struct layer {
     struct allocator_functions below;
     enum allocation_domain domain;
-    size_t extra;   /* what the one below asks for in addition */
-    size_t alone;   /* to serve requests up to this the one below asks nobody who is hooked */
-    size_t unheard; /* blocks up to this it frees and resizes without ours being asked */
+    size_t extra; /* what the one below asks for in addition */
+    size_t alone; /* to serve requests up to this the one below asks nobody who is hooked */
 };
 
 static const enum allocation_domain domains[PYMEM_DOMAINS] = {
@@ -31,34 +30,6 @@ static const enum allocation_domain domains[PYMEM_DOMAINS] = {
 static struct layer layers[PYMEM_DOMAINS][LAYERS];
 static unsigned layer_counts[PYMEM_DOMAINS];
 
-/*
- * An unsampled block, new or not, has grown to `size`, and the countdown is over. Of the small
- * blocks that pymalloc frees we hear nothing, since to ask at each costs more than all else: a
- * sampled one is made a size that pymalloc leaves to raw memory, in its own way, and from then on
- * raw memory's hooks hear of it. Nobody has seen its address yet. Returns the address.
- */
-static __attribute__((noinline)) void *layer_sample(const struct layer *layer, void *address,
-                                                    size_t size, size_t growth)
-{
-    struct stay stay = stay_begin();
-    if (account_is_due(layer->domain)) {
-        void *heard = address;
-        if (size <= layer->unheard)
-            heard = layer->below.realloc(layer->below.context, address, layer->unheard + 1);
-        if (heard) {
-            account_grown(heard, size, growth, layer->domain);
-            address = heard;
-        }
-    }
-    stay_end(stay);
-    return address;
-}
-
-static void *layer_allocated(const struct layer *layer, void *address, size_t size)
-{
-    return address && countdown_passes(size) ? layer_sample(layer, address, size, size) : address;
-}
-
 static __attribute__((noinline)) void *layer_malloc_guarded(const struct layer *layer, size_t size)
 {
     if (shim_thread.inside)
@@ -66,7 +37,7 @@ static __attribute__((noinline)) void *layer_malloc_guarded(const struct layer *
     shim_thread.inside = true;
     void *address = layer->below.malloc(layer->below.context, size);
     shim_thread.inside = false;
-    return layer_allocated(layer, address, size);
+    return account_allocated(address, size, layer->domain);
 }
 
 /* Now that it is known to be a sample it is subtracted once more, when there is an address. */
@@ -95,7 +66,7 @@ static void *layer_calloc(void *context, size_t count, size_t size)
     shim_thread.inside = true;
     void *address = layer->below.calloc(layer->below.context, count, size);
     shim_thread.inside = false;
-    return layer_allocated(layer, address, count * size);
+    return account_allocated(address, count * size, layer->domain);
 }
 
 static __attribute__((noinline)) void layer_free_sampled(const struct layer *layer, void *address)
@@ -182,12 +153,9 @@ static void *layer_realloc(void *context, void *old, size_t size)
     shim_thread.copy_countdown = copy_countdown;
     shim_thread.watch = NULL;
     shim_thread.inside = false;
-    if (resizing.sampled) {
-        resizing_end(&resizing, old, new, size, 0, layer->domain);
-        return new;
-    }
-    size_t growth = new ? growth_watched(layer, &watch, old, new, size) : 0;
-    return new &&countdown_passes(growth) ? layer_sample(layer, new, size, growth) : new;
+    size_t growth = new && !resizing.sampled ? growth_watched(layer, &watch, old, new, size) : 0;
+    resizing_end(&resizing, old, new, size, growth, layer->domain);
+    return new;
 }
 
 /* ---- setting them ---- */
@@ -230,24 +198,12 @@ static bool pymalloc_is_below(void)
 
 static struct layer layer_make(int domain, const struct allocator_functions *below, bool pymalloc)
 {
-    size_t small = pymalloc && domain != PYMEM_DOMAIN_RAW ? PYMALLOC_MOST : 0;
     return (struct layer){
         .below = *below,
         .domain = domains[domain],
         .extra = allocator_extra(domain, below),
-        .alone = small,
-        .unheard = small,
+        .alone = pymalloc && domain != PYMEM_DOMAIN_RAW ? PYMALLOC_MOST : 0,
     };
-}
-
-/* What CPython is given for a layer. pymalloc's free takes any context: it has no use for one. */
-static struct allocator_functions layer_functions(const struct layer *layer,
-                                                  const struct allocator_functions *ours)
-{
-    struct allocator_functions functions = *ours;
-    if (layer->unheard)
-        functions.free = layer->below.free;
-    return functions;
 }
 
 /* CPython puts others in place of ours for a moment and ours back again: what was put around the
@@ -278,9 +234,8 @@ static void allocator_wrap(int domain, bool pymalloc)
     struct layer *layer = layer_around(domain, &functions, pymalloc);
     if (!layer)
         return;
-    functions =
-        layer_functions(layer, &(struct allocator_functions){ layer, layer_malloc, layer_calloc,
-                                                              layer_realloc, layer_free });
+    functions = (struct allocator_functions){ layer, layer_malloc, layer_calloc, layer_realloc,
+                                              layer_free };
     recorder.python.allocator_set(domain, &functions);
 }
 
@@ -425,9 +380,9 @@ static void domain_attach(int domain, bool pymalloc)
     struct allocator_functions functions;
     recorder.python.allocator_get(domain, &functions);
     attached[domain] = layer_make(domain, &functions, pymalloc);
-    void *context = functions.context;
-    functions = layer_functions(&attached[domain], &ours[domain]);
-    functions.context = context;
+    functions =
+        (struct allocator_functions){ functions.context, ours[domain].malloc, ours[domain].calloc,
+                                      ours[domain].realloc, ours[domain].free };
     recorder.python.allocator_set(domain, &functions);
 }
 

@@ -272,8 +272,8 @@ class Surroundings(ShimTest):
         self.assertEqual(said, "right\n")
 
     def test_small_blocks(self):
-        """Sampled ones leave pymalloc, which frees the others unheard: those that were small from
-        the start, zeroed ones, and those that grew. Its own count of blocks stays right."""
+        """Each that was sampled is heard of when it is freed: new, zeroed, and grown ones. Python's
+        own count of blocks stays right."""
         code = ("import sys\n"
                 "def small():\n    for _ in range(60000):\n        bytes(100)\n"
                 "def zeroed():\n    for _ in range(60000):\n        bytearray(100)\n"
