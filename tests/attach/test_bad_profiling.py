@@ -10,7 +10,7 @@ import unittest
 
 import harness
 from harness import OWN_FAILURE, USAGE, Target, run_attach
-from profiler import FolderTest, cpu_of
+from profiler import LOOKS_IN_ANY_CASE, FolderTest, cpu_of
 
 from test_bad_input import as_nobody, needs_root, zombie
 
@@ -24,7 +24,7 @@ class ProfilingTest(FolderTest):
 
     def launch(self, *words, output=None, env=None, **options):
         words = words if "--" in words else ("--", *words)
-        return run_attach("-q", "-o", output or self.output, *words,
+        return run_attach("-q", *LOOKS_IN_ANY_CASE, "-o", output or self.output, *words,
                           env=dict({"TMPDIR": self.folder}, **(env or {})), **options)
 
     def files(self):

@@ -14,7 +14,7 @@ import zipfile
 
 import harness
 from harness import PROGRAMS, Target
-from profiler import FolderTest, attached, function_of
+from profiler import LOOKS_IN_ANY_CASE, FolderTest, attached, function_of
 
 NOBODY = 65534
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
@@ -38,8 +38,7 @@ if __name__ == "__main__":
 
 class LaunchTest(FolderTest):
     def options(self, *more):
-        """With looks in any case: on a busy machine pauses take what the budget allows."""
-        return [harness.SCALENE_ATTACH, "-q", "--max-overhead", "100", "-o", self.output, *more]
+        return [harness.SCALENE_ATTACH, "-q", *LOOKS_IN_ANY_CASE, "-o", self.output, *more]
 
     def python(self, *words):
         return harness.CURRENT.command(*words)

@@ -14,7 +14,7 @@ import unittest
 
 import harness
 from harness import PROGRAMS
-from profiler import FolderTest, be_a_job
+from profiler import LOOKS_IN_ANY_CASE, FolderTest, be_a_job
 
 MIB = 1 << 20
 WINDOW = 16384
@@ -36,8 +36,8 @@ LOOKS = 3  # where the ring was full, because others kept us from reading it
 
 class MemoryTest(FolderTest):
     def options(self, *more, window=WINDOW):
-        return [harness.SCALENE_ATTACH, "-q", "--memory", "--allocation-sampling-window",
-                str(window), "-o", self.output, *more]
+        return [harness.SCALENE_ATTACH, "-q", *LOOKS_IN_ANY_CASE, "--memory",
+                "--allocation-sampling-window", str(window), "-o", self.output, *more]
 
     def program(self, name, *words):
         return harness.CURRENT.command(harness.CURRENT.inner(os.path.join(PROGRAMS, name)), *words)
@@ -305,7 +305,7 @@ class Unharmed(MemoryTest):
         program = self.program("memory_surroundings.py")
         for words, wanted in (([], True), (["--gpu"], False), (["--gpu", "--memory"], True),
                               (["--memory", "--cpu-only"], False)):
-            answer = self.run_words([harness.SCALENE_ATTACH, "-q", "--max-overhead", "100", "-o",
+            answer = self.run_words([harness.SCALENE_ATTACH, "-q", *LOOKS_IN_ANY_CASE, "-o",
                                      self.output, *words, "--", *program])
             self.assertEqual(answer.returncode, 3, answer.stderr)
             self.assertIs(self.profile()["memory"], wanted, words)
