@@ -53,7 +53,7 @@ static int session_dump(struct session *session, const struct options *options, 
     count = threads_read(session, threads, count);
     signals_defer_suspension(false);
     if (count == -EPERM)
-        return process_explain_denied(session->process, "pause a thread of", why);
+        return session_explain_denied(session, "pause a thread of", why);
     const struct dump_event dump = {
         .pid = options->pids.items[0],
         .command = session->command,

@@ -150,7 +150,7 @@ static void heartbeat_show(struct run *run, uint64_t now_ns)
 {
     struct members_glance members;
     struct profile_glance glance;
-    if (!run->shows_heartbeat || now_ns < run->heartbeat_ns)
+    if (!run->shows_heartbeat || run->finished || now_ns < run->heartbeat_ns)
         return;
     run->heartbeat_ns = now_ns + HEARTBEAT_NS;
     members_look(run->members, &members);

@@ -80,6 +80,17 @@ int session_explain(const struct session *session, int error, struct failure *wh
                        session->process->pid);
 }
 
+int session_explain_denied(const struct session *session, const char *operation,
+                           struct failure *why)
+{
+    int error = process_explain_denied(session->process, operation, why);
+    if (error)
+        return error;
+    return failure_set(why, -EAGAIN,
+                       "for a moment it was not allowed to %s process %d, and now it is: try again",
+                       operation, session->process->pid);
+}
+
 int session_open(pid_t pid, const struct stack_options *options, struct session *ret,
                  struct failure *why)
 {
@@ -94,7 +105,7 @@ int session_open(pid_t pid, const struct stack_options *options, struct session 
     if (process_check(ret->process))
         error = session_explain(ret, error, why);
     else if (error == -EPERM || error == -EACCES)
-        error = process_explain_denied(ret->process, "read the memory of", why);
+        error = session_explain_denied(ret, "read the memory of", why);
     else
         error = finding_explain(pid, why);
     session_close(ret);

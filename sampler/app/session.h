@@ -31,3 +31,8 @@ int session_name_below(pid_t pid, char *into, size_t size);
 /* When a read failed because the target ended or became another program: says so. Else returns
  * `error`. */
 int session_explain(const struct session *session, int error, struct failure *why);
+
+/* When somebody or something forbade an operation on it: what that is, or -EAGAIN when
+ * nothing does any more. */
+int session_explain_denied(const struct session *session, const char *operation,
+                           struct failure *why);

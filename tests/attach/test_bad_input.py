@@ -112,6 +112,9 @@ class NoTarget(harness.AttachTest):
     def test_no_python(self):
         """It says what the process is."""
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
+            reads = "%d " % harness.SYSCALLS["read"]
+            harness.until(lambda: harness.read_text("/proc/%d/syscall" % cat.pid).startswith(reads),
+                          "a program that is no longer loaded")
             answer = run_attach("dump", "--pid", cat.pid)
             cat.stdin.close()
         self.refuse(answer, OWN_FAILURE, cat.pid, r"\bcat\b", "no python", "none runs below it")

@@ -177,8 +177,7 @@ class NothingToShow(ProfilingTest):
                            r"below it.*--no-subprocesses\): \d+ \(\S*python")
 
     def test_hidden_by_the_filter(self):
-        answer = run_attach("-q", "-o", self.output, "--profile-only", "elsewhere", "--",
-                            *self.program("0.1"))
+        answer = self.launch("--profile-only", "elsewhere", "--", *self.program("0.1"))
         self.check_nothing(answer, OWN_FAILURE, r"launched\.py", "--profile-all")
 
 

@@ -108,7 +108,8 @@ class Choices(FolderTest):
             print("overhead %-5s %.2f %% of %.1f s, longest %.0f us, %d pauses" % (
                 harness.CURRENT.release, 100 * sampling["paused_s"] / elapsed_s, elapsed_s,
                 sampling["longest_pause_us"], sampling["pauses"]), flush=True)
-            self.assertGreater(sampling["pauses"], 10 * seconds)
+            if not more:
+                self.assertGreater(sampling["pauses"], 10 * seconds)
             self.assertLessEqual(sampling["paused_s"], 0.01 * elapsed_s + more)
 
     def test_names_of_outputs(self):

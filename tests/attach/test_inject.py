@@ -46,8 +46,13 @@ def resident_kb(pid):
 
 
 def descriptors(pid):
-    folder = "/proc/%d/fd" % pid
-    return {name: os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)}
+    folder, found = "/proc/%d/fd" % pid, {}
+    for name in os.listdir(folder):
+        try:
+            found[name] = os.readlink(os.path.join(folder, name))
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    return found
 
 
 def bytes_of(pid, rows):
