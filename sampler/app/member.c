@@ -61,6 +61,18 @@ void member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns)
     member_describe(member);
 }
 
+void member_inherit(struct member *member, const struct member *parent)
+{
+    if (member->argv[0])
+        return;
+    memcpy(member->arguments, parent->arguments, sizeof member->arguments);
+    for (size_t i = 0; i <= ARGUMENTS_MAX && parent->argv[i]; i++)
+        member->argv[i] = member->arguments + (parent->argv[i] - parent->arguments);
+    member->has_more_arguments = parent->has_more_arguments;
+    memcpy(member->executable, parent->executable, sizeof member->executable);
+    memcpy(member->cwd, parent->cwd, sizeof member->cwd);
+}
+
 /* What is told by looks is in no doubt; other accounts may be older. */
 void member_learn_cpu(struct member *member, uint64_t cpu_ns)
 {

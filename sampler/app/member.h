@@ -45,6 +45,9 @@ struct member {
  * heard of late, stays known; `stack_start` is 0 where nothing can be. */
 void member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns);
 
+/* It was forked and is gone: until it execs, a child has its parent's words. */
+void member_inherit(struct member *member, const struct member *parent);
+
 /* "" where that cannot be told. */
 void member_read_cwd(pid_t pid, char *into, size_t size);
 

@@ -97,7 +97,7 @@ static int member_add(struct members *members, struct member **ret)
 int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint64_t cpu_ns,
                  uint64_t now_ns)
 {
-    struct member *member;
+    struct member *member, *parent = member_find(members, ppid);
     int error = member_add(members, &member);
     if (error)
         return error;
@@ -112,6 +112,8 @@ int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint
         .base_ns = born ? 0 : cpu_ns,
     };
     member_begin(member, 0, now_ns);
+    if (born && parent)
+        member_inherit(member, parent);
     return 0;
 }
 

@@ -17,6 +17,7 @@ enum {
     SLOTS_AT = 65536,
     SLOTS_MOST = 1 << 24,
     STRETCH = 256 << 10, /* bytes of slots that are given back at once */
+    ENDED = 64,          /* processes that what is not told yet may be of */
 };
 
 _Static_assert(sizeof(struct ring_head) <= SLOTS_AT, "slots have pages of their own");
@@ -33,6 +34,11 @@ struct ring_reader {
     bool skips;                  /* the slot before this one was skipped and counted */
     uint64_t records, skipped;
     struct code_names *names;
+    struct ended {
+        pid_t pid;
+        uint64_t last; /* it took no ticket from this one on */
+    } ended[ENDED];    /* in the order of their ends */
+    size_t ended_count;
     uint8_t *record; /* the one that is told, of RING_RECORD_SLOTS at most */
     struct frame_event *frames;
 };
@@ -155,9 +161,30 @@ void ring_reader_arm(struct ring_reader *reader, bool armed)
     atomic_store_explicit(&reader->head->armed, armed, memory_order_release);
 }
 
+static void ended_forget(struct ring_reader *reader, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        code_names_forget(reader->names, reader->ended[i].pid);
+    reader->ended_count -= count;
+    memmove(reader->ended, reader->ended + count, reader->ended_count * sizeof *reader->ended);
+}
+
+/* Those of whom all is told. */
+static void ended_settle(struct ring_reader *reader)
+{
+    size_t count = 0;
+    while (count < reader->ended_count && reader->ended[count].last <= reader->position)
+        count++;
+    ended_forget(reader, count);
+}
+
 void ring_reader_forget(struct ring_reader *reader, pid_t pid)
 {
-    code_names_forget(reader->names, pid);
+    if (reader->ended_count == ENDED)
+        ended_forget(reader, 1);
+    uint64_t next = atomic_load_explicit(&reader->head->next, memory_order_acquire);
+    reader->ended[reader->ended_count++] = (struct ended){ pid, next };
+    ended_settle(reader);
 }
 
 bool ring_reader_knows(const struct ring_reader *reader, pid_t pid)
@@ -427,6 +454,7 @@ long ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, struct ring_
         stretch_give_back(reader, before);
         atomic_store_explicit(&reader->head->taken, reader->position, memory_order_release);
     }
+    ended_settle(reader);
     return error ? error : count;
 }
 

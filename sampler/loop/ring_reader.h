@@ -52,7 +52,9 @@ bool ring_reader_has_news(const struct ring_reader *reader);
  */
 long ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, struct ring_sink *sink);
 
-/* A process has ended and all that it wrote is drained: its part of the names is forgotten. */
+/* A process has ended: its part of the names is forgotten, once all is told that was written by
+ * now.
+ */
 void ring_reader_forget(struct ring_reader *reader, pid_t pid);
 
 /* What was read and lost since the reader was made. */

@@ -265,12 +265,14 @@ def main(seconds):
     follow_queue()
     threading.Thread(target=helper, daemon=True).start()
     threading.Thread(target=time.sleep, args=(3600,), name="sleeper", daemon=True).start()
+    begun = time.perf_counter()
     end = time.perf_counter() + 2 * seconds
     while progress() < seconds and time.perf_counter() < end:
         for visit in chance.sample(VISITS, len(VISITS)):
             visit()
     print(json.dumps({
         "lines": {number: vars(line) for number, line in account.items()},
+        "slept_s": time.perf_counter() - begun,
         "process_s": time.process_time(),
         "children_s": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
         "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),

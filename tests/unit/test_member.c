@@ -71,11 +71,38 @@ static void test_exec_of_a_program_nobody_saw(void **state)
     assert_string_equal(note_after_exec(false), "ended before it could be looked into");
 }
 
+/* A child of fork that was gone when it was heard of had its parent's words, as whoever was seen
+ * has its own. */
+static void test_words_of_a_fork(void **state)
+{
+    static struct member parent, child, seen;
+    (void)state;
+    parent.pid = seen.pid = getpid();
+    child.pid = fork();
+    if (child.pid == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
+    member_begin(&parent, 0, 1);
+    member_begin(&child, 0, 1);
+    assert_non_null(parent.argv[0]);
+    assert_null(child.argv[0]);
+    member_inherit(&child, &parent);
+    assert_string_equal(child.argv[0], parent.argv[0]);
+    assert_ptr_not_equal(child.argv[0], parent.argv[0]);
+    assert_string_equal(child.executable, parent.executable);
+    assert_string_equal(child.cwd, parent.cwd);
+    member_begin(&seen, 0, 1);
+    parent.arguments[0] ^= 1;
+    member_inherit(&seen, &parent);
+    assert_string_equal(seen.argv[0], child.argv[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exec_is_heard_of_late),
         cmocka_unit_test(test_exec_of_a_program_nobody_saw),
+        cmocka_unit_test(test_words_of_a_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

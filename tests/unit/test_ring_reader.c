@@ -175,6 +175,47 @@ static void test_processes(void **state)
     assert_string_equal(name_of(&made, 7, 1), "");
 }
 
+/* Who has ended is still named where somebody else keeps its last records from being told. */
+static void test_end_before_all_is_told(void **state)
+{
+    (void)state;
+    AUTO_RING struct made_ring made;
+    made_ring_open(&made, 64);
+    const struct change_record slow = { head_of(RECORD_FREED, 8, sizeof slow), 1, 0 };
+    const struct record_frame frame = { 1, 0 };
+    process_put(&made, 7, 1, false);
+    code_put(&made, 7, 1, "last", "/srv/a.py", 5, "", 0);
+    uint64_t ticket = tickets_take(&made, 1);
+    block_put(&made, RECORD_ALLOCATED, 7, 1, 100, &frame, 1);
+    assert_int_equal(made_drain(&made, NOW), 2);
+    ring_reader_forget(made.reader, 7);
+    assert_true(ring_reader_knows(made.reader, 7));
+    record_fill(&made, ticket, &slow, sizeof slow);
+    assert_int_equal(made_drain(&made, NOW), 2);
+    assert_string_equal(made.frames[1].name, "last");
+    assert_false(ring_reader_knows(made.reader, 7));
+}
+
+/* However many end meanwhile. */
+static void test_many_ends(void **state)
+{
+    enum { MANY = 200 };
+    (void)state;
+    AUTO_RING struct made_ring made;
+    made_ring_open(&made, 1024);
+    for (uint32_t pid = 1; pid <= MANY; pid++)
+        process_put(&made, pid, 0, false);
+    assert_int_equal(made_drain(&made, NOW), MANY);
+    tickets_take(&made, 1);
+    for (pid_t pid = 1; pid <= MANY; pid++)
+        ring_reader_forget(made.reader, pid);
+    assert_false(ring_reader_knows(made.reader, 1));
+    assert_true(ring_reader_knows(made.reader, MANY));
+    made_drain(&made, NOW);
+    made_drain(&made, NOW + RING_PATIENCE_NS);
+    assert_false(ring_reader_knows(made.reader, MANY));
+}
+
 /* Names are bytes; what is shown is text. */
 static void test_odd_names(void **state)
 {
@@ -404,15 +445,26 @@ static void test_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_round),        cmocka_unit_test(test_memory_is_given_back),
-        cmocka_unit_test(test_unknown_code), cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_odd_names),    cmocka_unit_test(test_dead_writer),
-        cmocka_unit_test(test_slow_writer),  cmocka_unit_test(test_dead_writers),
-        cmocka_unit_test(test_died_within),  cmocka_unit_test(test_late_writer),
-        cmocka_unit_test(test_losses),       cmocka_unit_test(test_hostile_head),
-        cmocka_unit_test(test_head),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_sink_fails),   cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_round),
+        cmocka_unit_test(test_memory_is_given_back),
+        cmocka_unit_test(test_end_before_all_is_told),
+        cmocka_unit_test(test_many_ends),
+        cmocka_unit_test(test_unknown_code),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_odd_names),
+        cmocka_unit_test(test_dead_writer),
+        cmocka_unit_test(test_slow_writer),
+        cmocka_unit_test(test_dead_writers),
+        cmocka_unit_test(test_died_within),
+        cmocka_unit_test(test_late_writer),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_hostile_head),
+        cmocka_unit_test(test_head),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_sink_fails),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
