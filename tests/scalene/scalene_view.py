@@ -34,7 +34,8 @@ print("valid")
 
 
 def run(folder, *command):
-    environment = {**os.environ, "TMPDIR": folder, "NO_COLOR": "1", "COLUMNS": "200"}
+    environment = {**os.environ, "TMPDIR": folder, "NO_COLOR": "1", "COLUMNS": "200",
+                   "TERM": "xterm"}  # a dumb one has 80 columns, says rich
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True,
                           timeout=120)
     assert done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)
