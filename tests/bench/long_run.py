@@ -15,7 +15,6 @@ import time
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs")
 PROGRAM_NAMES = ("busy_work.py", "many_threads.py", "many_processes.py")
 MOST_KB, FLAT = 20 << 10, 1.1  # the last half's peak, of the peak of the quarter before it
-TIMELINE_KB = 100000 * 24 >> 10  # of a busy thread it grows for some eight minutes, to its bound
 
 
 def resident_kb(pid):
@@ -33,7 +32,7 @@ def start(folder, program, seconds):
 def judge(program, seen):
     quarter = len(seen) // 4
     before, last = max(seen[quarter:2 * quarter]), max(seen[2 * quarter:])
-    holds = last < MOST_KB and last <= FLAT * before + TIMELINE_KB
+    holds = last < MOST_KB and last <= FLAT * before
     print("%-20s %s: %.1f MB at first, %.1f in the second quarter, %.1f at most since" % (
         program, "held" if holds else "NOT HELD", seen[0] / 1024, before / 1024, last / 1024))
     return holds
