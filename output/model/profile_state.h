@@ -12,7 +12,7 @@
 #include "output/model/stack_times.h"
 
 /* The last two more while more are alive. */
-enum { RUNS_MAX = 100000, THREADS_KEPT = 2048, PROCESSES_KEPT = 1024 };
+enum { RUNS_MAX = 100000, RUN_TIME_NS = 10000, THREADS_KEPT = 2048, PROCESSES_KEPT = 1024 };
 
 struct process_tally {
     pid_t pid, ppid;
@@ -46,11 +46,11 @@ struct thread_tally {
     uint32_t run;        /* the number of its last run, or NOTHING */
 };
 
-/* The same thread with the same stack. */
+/* The same thread with the same stack. Small, as a long run fills the timeline: as many threads as
+ * Linux can have, and the time since the first tick, for more than a year. */
 struct stack_run {
-    uint64_t time_ns;
-    uint32_t thread, stack;
-    uint64_t count;
+    uint64_t thread : 22, time : 42; /* in RUN_TIME_NS */
+    uint32_t stack, count;
 };
 
 struct profile {

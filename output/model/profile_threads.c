@@ -77,10 +77,11 @@ static void runs_move(struct profile *profile, const uint32_t *moved)
     size_t kept = 0;
     for (size_t i = 0; i < profile->run_count; i++) {
         struct stack_run run = profile->runs[i];
-        run.thread = moved[run.thread];
-        if (run.thread == NOTHING)
+        uint32_t thread = moved[run.thread];
+        if (thread == NOTHING)
             continue;
-        profile->threads[run.thread].run = (uint32_t)kept;
+        run.thread = thread;
+        profile->threads[thread].run = (uint32_t)kept;
         profile->runs[kept++] = run;
     }
     profile->dropped_runs += profile->run_count - kept;

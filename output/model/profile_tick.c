@@ -264,8 +264,9 @@ static int run_add(struct profile *profile, uint32_t number, uint64_t time_ns, u
     struct thread_tally *thread = &profile->threads[number];
     if (!samples) /* told of without a look */
         return 0;
-    if (thread->run != NOTHING && profile->runs[thread->run].stack == thread->combined) {
-        profile->runs[thread->run].count += samples;
+    struct stack_run *last = thread->run == NOTHING ? NULL : &profile->runs[thread->run];
+    if (last && last->stack == thread->combined && samples <= UINT32_MAX - last->count) {
+        last->count += (uint32_t)samples;
         return 0;
     }
     if (profile->run_count == RUNS_MAX) {
@@ -275,7 +276,12 @@ static int run_add(struct profile *profile, uint32_t number, uint64_t time_ns, u
     if (ARRAY_GROW(profile->runs, profile->run_count, profile->run_room))
         return -ENOMEM;
     thread->run = (uint32_t)profile->run_count++;
-    profile->runs[thread->run] = (struct stack_run){ time_ns, number, thread->combined, samples };
+    profile->runs[thread->run] = (struct stack_run){
+        .thread = number,
+        .time = (time_ns - profile->first_ns) / RUN_TIME_NS,
+        .stack = thread->combined,
+        .count = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX,
+    };
     return 0;
 }
 

@@ -120,9 +120,9 @@ static int add_timeline(struct report *report, const struct profile *profile,
         if (run->stack == STACK_NONE)
             continue;
         items[count++] = (struct report_run){
-            .t_sec = (double)(run->time_ns - profile->first_ns) / 1e9,
+            .t_sec = (double)run->time / (1000000000 / RUN_TIME_NS),
             .stack_index = indexes[run->stack],
-            .count = (int64_t)run->count,
+            .count = run->count,
             .thread_id = (int64_t)thread->ident,
             .pid = profile->processes[thread->process].pid,
             .tid = thread->tid,

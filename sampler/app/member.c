@@ -1,6 +1,7 @@
 #include "sampler/app/member.h"
 
 #include "sampler/app/rank.h"
+#include "sampler/app/shim_folder.h"
 #include "sampler/base/clock_read.h"
 #include "sampler/target/access.h"
 #include "sampler/target/cpu_clock.h"
@@ -18,10 +19,13 @@ enum {
     FOOTPRINT_GROWTH = 16,
     FOOTPRINT_REST = 200, /* times as long as it took to look */
     REFUSED_PART = 20,    /* one look in so many is told of */
+    SHIM_FIRST_NS = 50000000,
 };
 
 /* What others have of the same pages may change while it has as many as before. */
 static const uint64_t FOOTPRINT_SAME_NS = 10000000000;
+
+static const uint64_t SHIM_LONGEST_NS = 5000000000;
 
 static void link_read(pid_t pid, const char *name, char *into, size_t size)
 {
@@ -151,7 +155,7 @@ static int target_find(struct member *member, const struct stack_options *option
     return target_open(process, &looking, now_ns, &member->target, why);
 }
 
-static void member_opened(struct member *member)
+static void member_opened(struct member *member, uint64_t now_ns)
 {
     uint64_t cpu_ns;
     member_describe(member); /* a program that has just begun now shows its own words */
@@ -162,6 +166,9 @@ static void member_opened(struct member *member)
     if (!member->born && !member->was_python && !member->told_ns)
         member->base_ns = member->cpu_ns;
     member->begins = member->was_python = true;
+    member->has_shim = shim_has_ring(member->pid, 0);
+    member->shim_gap_ns = SHIM_FIRST_NS;
+    member->shim_ns = now_ns + (member->born ? SHIM_FIRST_NS : 0);
 }
 
 int member_open(struct member *member, const struct stack_options *options, struct sources *sources,
@@ -171,7 +178,7 @@ int member_open(struct member *member, const struct stack_options *options, stru
     if (error != -ESRCH || !member->refusal) /* what it was is better than that it is gone */
         member->refusal = error;
     if (!error) {
-        member_opened(member);
+        member_opened(member, now_ns);
         return 0;
     }
     member->try_ns = member->try_ns ? member->try_ns + member->try_ns / 2 : TRY_FIRST_NS;
@@ -179,6 +186,26 @@ int member_open(struct member *member, const struct stack_options *options, stru
         member->try_ns = TRY_LONGEST_NS;
     member->next_try_ns = now_ns + member->try_ns;
     return error;
+}
+
+bool member_wants_shim(const struct member *member, uint64_t now_ns)
+{
+    return member->target && !member->ended && !member->has_shim && now_ns >= member->shim_ns;
+}
+
+bool member_is_bare(const struct member *member)
+{
+    return member->was_python && !member->has_shim;
+}
+
+void member_learn_shim(struct member *member, int error, uint64_t now_ns)
+{
+    member->has_shim = !error;
+    member->shim_gap_ns *= 2;
+    if (member->shim_gap_ns > SHIM_LONGEST_NS)
+        member->shim_gap_ns = SHIM_LONGEST_NS;
+    member->shim_ns =
+        error == -EBUSY || error == -EAGAIN ? now_ns + member->shim_gap_ns : UINT64_MAX;
 }
 
 bool member_is_refused(const struct member *member)

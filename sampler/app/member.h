@@ -35,6 +35,8 @@ struct member {
     struct footprint footprint;               /* the largest */
     uint64_t footprint_rss_bytes;             /* when it was last looked at */
     uint64_t footprint_ns, footprint_cost_ns; /* when that was, and how long it took */
+    bool has_shim;                            /* or had, when it was opened */
+    uint64_t shim_ns, shim_gap_ns;            /* when it may be brought next; UINT64_MAX: never */
     char arguments[ARGUMENTS_SIZE];
     const char *argv[ARGUMENTS_MAX + 1];
     bool has_more_arguments; /* than are kept */
@@ -64,6 +66,15 @@ void member_learn_refusals(struct member *member);
 /* Looks for a Python in it. 0: `target` is there. Else when to try again is set, and `why`. */
 int member_open(struct member *member, const struct stack_options *options, struct sources *sources,
                 uint64_t now_ns, struct failure *why);
+
+/* The shim is to be brought by now: not at once, as most that are young end soon. */
+bool member_wants_shim(const struct member *member, uint64_t now_ns);
+
+/* A Python, and never had it. */
+bool member_is_bare(const struct member *member);
+
+/* What came of it: 0, -EBUSY to be tried again later, or for good. */
+void member_learn_shim(struct member *member, int error, uint64_t now_ns);
 
 /* For good: not allowed, or no CPython that is known. */
 bool member_is_refused(const struct member *member);

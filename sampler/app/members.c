@@ -1,11 +1,13 @@
 #include "sampler/app/members.h"
 
+#include "output/model/array.h"
 #include "sampler/app/member.h"
 #include "sampler/app/shim_folder.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/target/cpu_clock.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct members {
@@ -14,7 +16,8 @@ struct members {
     uint64_t start_ns, samples;
     bool is_muted;
     struct member **list;
-    size_t count, capacity, python, without_shim;
+    size_t count, capacity, python;
+    size_t bare; /* Pythons that went without ever having had the shim */
     struct stack_counts ended_counts;
 };
 
@@ -78,14 +81,8 @@ static struct member *member_find(struct members *members, pid_t pid)
 
 static int member_add(struct members *members, struct member **ret)
 {
-    if (members->count == members->capacity) {
-        size_t capacity = members->capacity ? 2 * members->capacity : 16;
-        struct member **list = realloc(members->list, capacity * sizeof *list);
-        if (!list)
-            return -ENOMEM;
-        members->list = list;
-        members->capacity = capacity;
-    }
+    if (ARRAY_GROW(members->list, members->count, members->capacity))
+        return -ENOMEM;
     struct member *member = calloc(1, sizeof *member);
     if (!member)
         return -ENOMEM;
@@ -151,7 +148,6 @@ size_t members_open_due(struct members *members, uint64_t now_ns, struct failure
             continue;
         }
         members->python++;
-        members->without_shim += !shim_has_ring(member->pid);
     }
     return members->python;
 }
@@ -163,6 +159,34 @@ uint64_t members_deadline_ns(const struct members *members)
         if (member_waits_for_open(members->list[i]) && members->list[i]->next_try_ns < first_ns)
             first_ns = members->list[i]->next_try_ns;
     return first_ns;
+}
+
+/* ---- the shim ---- */
+
+pid_t members_find_bare(const struct members *members, uint64_t now_ns)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (member_wants_shim(members->list[i], now_ns))
+            return members->list[i]->pid;
+    return 0;
+}
+
+void members_learn_shim(struct members *members, pid_t pid, int error, uint64_t now_ns)
+{
+    struct member *member = member_find(members, pid);
+    if (member)
+        member_learn_shim(member, error, now_ns);
+}
+
+bool members_share_ring(const struct members *members, int fd)
+{
+    struct stat ring;
+    if (fstat(fd, &ring) < 0)
+        return false;
+    for (size_t i = 0; i < members->count; i++)
+        if (!members->list[i]->ended && shim_has_ring(members->list[i]->pid, ring.st_ino))
+            return true;
+    return false;
 }
 
 /* ---- what the profile is told ---- */
@@ -294,6 +318,9 @@ int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t s
         return 0;
     member_learn_cpu(member, cpu_ns);
     int error = member_let_go(members, member, now_ns, profile);
+    /* one that was opened as it became another program may have shown itself in part as that one */
+    members->bare +=
+        member_is_bare(member) && !member->begins && member->stack_start != stack_start;
     member_begin(member, stack_start, now_ns);
     return error;
 }
@@ -391,10 +418,12 @@ static int ended_finish(struct members *members, bool last, struct profile *prof
         struct member *member = members->list[i];
         if (member->finishes && !error)
             error = member_finish(members, member, profile);
-        if (member->finishes && !error)
+        if (member->finishes && !error) {
+            members->bare += member_is_bare(member);
             free(member);
-        else
+        } else {
             members->list[kept++] = member;
+        }
     }
     members->count = kept;
     return error;
@@ -445,13 +474,14 @@ void members_look(const struct members *members, struct members_glance *ret)
 {
     *ret = (struct members_glance){
         .python = members->python,
-        .without_shim = members->without_shim,
+        .without_shim = members->bare,
         .samples = members->samples,
         .counts = members->ended_counts,
     };
     for (size_t i = 0; i < members->count; i++) {
         const struct member *member = members->list[i];
         ret->alive += !member->ended;
+        ret->without_shim += member_is_bare(member);
         ret->rss_bytes += member->ended ? 0 : member->rss_bytes;
         if (member->target) {
             struct stack_counts counts = stack_reader_counts(target_reader(member->target));

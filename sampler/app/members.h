@@ -37,6 +37,15 @@ size_t members_open_due(struct members *members, uint64_t now_ns, struct failure
 /* When that has something to do; UINT64_MAX: nothing. */
 uint64_t members_deadline_ns(const struct members *members);
 
+/* A Python that came up without the shim and may be given it by now; 0: none. */
+pid_t members_find_bare(const struct members *members, uint64_t now_ns);
+
+/* What came of that: 0 or a negative errno. */
+void members_learn_shim(struct members *members, pid_t pid, int error, uint64_t now_ns);
+
+/* Does any that lives have the ring of that memory file? */
+bool members_share_ring(const struct members *members, int fd);
+
 /* Lets go of those that have ended, which each look does, too. 0 or -ENOMEM. */
 int members_finish(struct members *members, struct profile *profile);
 

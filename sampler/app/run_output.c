@@ -70,35 +70,33 @@ int run_output_path(const struct run *run, char *into)
     return save_path_of(pattern, pid, run->rank, into, SAVE_PATH_SIZE);
 }
 
-static int text_make(const struct run *run, const struct report *report, char **ret_text,
-                     size_t *ret_size)
+struct report_source {
+    struct save_source source; /* first, so that a struct save_source * leads back here */
+    const struct run *run;
+    const struct report *report;
+};
+
+static int report_put(const struct save_source *self, FILE *into)
 {
-    FILE *into = open_memstream(ret_text, ret_size);
-    if (!into)
-        return -ENOMEM;
+    const struct report_source *source = (const struct report_source *)self;
+    const struct options *options = source->run->options;
     const struct table_settings table = {
         .width = screen_width(stderr),
-        .cpu_percent_threshold = run->options->cpu_percent_threshold,
-        .malloc_threshold = run->options->malloc_threshold,
+        .cpu_percent_threshold = options->cpu_percent_threshold,
+        .malloc_threshold = options->malloc_threshold,
     };
-    int error = format_write(run_format(run), report, &table, into);
-    if (fclose(into))
-        error = -ENOMEM;
-    return error;
+    return format_write(run_format(source->run), source->report, &table, into);
 }
 
 static int report_save(const struct run *run, const struct report *report, char *ret_path,
                        struct failure *why)
 {
-    AUTO_FREE char *text = NULL;
-    size_t size = 0;
     char path[SAVE_PATH_SIZE];
-    int error = text_make(run, report, &text, &size);
-    if (!error)
-        error = run_output_path(run, path);
+    const struct report_source source = { { report_put }, run, report };
+    int error = run_output_path(run, path);
     if (error)
         return failure_set(why, error, "the profile could not be written: %s", strerror(-error));
-    error = save_text(path, text, size, ret_path, why);
+    error = save_write(path, &source.source, ret_path, why);
     return error || !format_has_assets(run_format(run)) ? error : page_file_assets(ret_path, why);
 }
 

@@ -50,6 +50,7 @@ struct run {
     struct control_request stop; /* answered when the profile is written */
     pid_t stop_target;           /* 0: nobody said stop */
     uint64_t start_ns, heartbeat_ns, polled_ns;
+    uint64_t weigh_ns;        /* when our own CPU time for a look is asked for next */
     uint64_t end_ns, save_ns; /* of --duration as things stand, the next of --profile-interval */
     bool finished, program_ended, shows_heartbeat;
     bool family_calls, signals_call, control_calls; /* the last wait ended because of them */

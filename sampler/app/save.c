@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* mkostemp, fopencookie */
 #include "sampler/app/save.h"
 
 #include "sampler/app/rank.h"
@@ -124,6 +124,31 @@ static int write_all(int fd, const char *text, size_t size)
     return 0;
 }
 
+/* A stream forgets why it could not write. */
+struct sink {
+    int fd, error;
+};
+
+static ssize_t sink_write(void *cookie, const char *bytes, size_t size)
+{
+    struct sink *sink = cookie;
+    if (!sink->error)
+        sink->error = write_all(sink->fd, bytes, size);
+    return sink->error ? 0 : (ssize_t)size;
+}
+
+static int source_write(const struct save_source *source, int fd)
+{
+    struct sink sink = { .fd = fd };
+    FILE *into = fopencookie(&sink, "w", (cookie_io_functions_t){ .write = sink_write });
+    if (!into)
+        return -ENOMEM;
+    int error = source->write(source, into);
+    if (fclose(into) && !error)
+        error = -EIO;
+    return sink.error ?: error;
+}
+
 /* The mode that a plain open would have given. */
 static mode_t usual_mode(void)
 {
@@ -132,13 +157,13 @@ static mode_t usual_mode(void)
     return 0666 & ~mask;
 }
 
-static int write_special(const char *path, const char *text, size_t size)
+static int write_special(const char *path, const struct save_source *source)
 {
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
-    return fd < 0 ? -errno : write_all(fd, text, size);
+    return fd < 0 ? -errno : source_write(source, fd);
 }
 
-static int write_renamed(const char *path, const char *text, size_t size)
+static int write_renamed(const char *path, const struct save_source *source)
 {
     char temporary[SAVE_PATH_SIZE];
     int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
@@ -147,7 +172,7 @@ static int write_renamed(const char *path, const char *text, size_t size)
     AUTO_CLOSE int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int error = write_all(fd, text, size);
+    int error = source_write(source, fd);
     if (!error && (fchmod(fd, usual_mode()) || rename(temporary, path)))
         error = -errno;
     if (error)
@@ -155,14 +180,13 @@ static int write_renamed(const char *path, const char *text, size_t size)
     return error;
 }
 
-static int text_write(const char *path, const char *text, size_t size)
+static int place_write(const char *path, const struct save_source *source)
 {
     struct place place;
     int error = place_find(path, &place);
     if (error)
         return error;
-    return place.is_special ? write_special(place.path, text, size)
-                            : write_renamed(place.path, text, size);
+    return place.is_special ? write_special(place.path, source) : write_renamed(place.path, source);
 }
 
 static int place_check(const char *path)
@@ -197,9 +221,10 @@ static const char *extension_of(const char *path)
     return point && strlen(point) < 64 ? point : ".json";
 }
 
-int save_text(const char *path, const char *text, size_t size, char *ret_path, struct failure *why)
+int save_write(const char *path, const struct save_source *source, char *ret_path,
+               struct failure *why)
 {
-    int error = text_write(path, text, size);
+    int error = place_write(path, source);
     if (!error) {
         snprintf(ret_path, SAVE_PATH_SIZE, "%s", path);
         *why = (struct failure){ 0 };
@@ -210,10 +235,28 @@ int save_text(const char *path, const char *text, size_t size, char *ret_path, s
     snprintf(fallback, sizeof fallback, "%s/scalene-profile-%d%s",
              folder && *folder ? folder : "/tmp", getpid(), extension_of(path));
     failure_set(why, error, "%s could not be written: %s", path, strerror(-error));
-    error = write_renamed(fallback, text, size);
+    error = write_renamed(fallback, source);
     if (error)
         return failure_set(why, error, "neither %s nor %s could be written: %s", path, fallback,
                            strerror(-error));
     snprintf(ret_path, SAVE_PATH_SIZE, "%s", fallback);
     return 0;
+}
+
+struct text_source {
+    struct save_source source; /* first, so that a struct save_source * leads back here */
+    const char *text;
+    size_t size;
+};
+
+static int text_write(const struct save_source *self, FILE *into)
+{
+    const struct text_source *text = (const struct text_source *)self;
+    return fwrite(text->text, 1, text->size, into) == text->size ? 0 : -EIO;
+}
+
+int save_text(const char *path, const char *text, size_t size, char *ret_path, struct failure *why)
+{
+    const struct text_source source = { { text_write }, text, size };
+    return save_write(path, &source.source, ret_path, why);
 }

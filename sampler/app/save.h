@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -30,9 +31,20 @@ int save_path_of(const char *pattern, pid_t pid, int rank, char *into, size_t si
  * sentence. */
 int save_check(const char *path, struct failure *why);
 
+/* What is to be saved. It may be asked more than once, and writes the whole each time: 0 or a
+ * negative errno. */
+struct save_source {
+    int (*write)(const struct save_source *self, FILE *into);
+};
+
 /*
- * Writes the text under the name: where its links lead to, and into what is no file or is held open
- * (/dev/stdout), at its end. When that cannot be, it goes to the temporary folder: still 0,
- * with the sentence in `why` and the name in `ret_path`. Negative errno when even that failed.
+ * Writes it under the name: where its links lead to, and into what is no file or is held open
+ * (/dev/stdout), at its end. When that cannot be, it goes to the temporary folder: still 0, with
+ * the sentence in `why` and the name in `ret_path`. Negative errno when even that failed. Nothing
+ * is held in memory: a profile's text may be larger than all else that is known.
  */
+int save_write(const char *path, const struct save_source *source, char *ret_path,
+               struct failure *why);
+
+/* The same of a text that is there. */
 int save_text(const char *path, const char *text, size_t size, char *ret_path, struct failure *why);

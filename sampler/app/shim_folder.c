@@ -90,11 +90,21 @@ static bool file_names(const char *file, char separator, const char *text)
     return false;
 }
 
-bool shim_has_ring(pid_t pid)
+/* Text of proc(5), /proc/PID/maps: range, access, offset, device, inode, path. */
+bool shim_has_ring(pid_t pid, ino_t ring)
 {
     char file[64];
+    CLEANUP(freep) char *line = NULL;
+    size_t size = 0;
     snprintf(file, sizeof file, "/proc/%d/maps", pid);
-    return file_names(file, '\n', "/memfd:" RING_FILE_NAME);
+    AUTO_FCLOSE FILE *from = fopen(file, "re");
+    while (from && getline(&line, &size, from) > 0) {
+        unsigned long inode = 0;
+        if (strstr(line, "/memfd:" RING_FILE_NAME) &&
+            (!ring || (sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == ring)))
+            return true;
+    }
+    return false;
 }
 
 static bool is_used(const char *folder)

@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Is it loaded into that process, and has it found its ring? Who sees another /proc does not. */
-bool shim_has_ring(pid_t pid);
+/* Is it loaded into that process, and has it found its ring, the memory file of that inode? 0: any.
+ * Who sees another /proc does not. */
+bool shim_has_ring(pid_t pid, ino_t ring);
 
 /* The library beside the program, as it is built, or where it was installed. */
 int shim_library_find(char *into, size_t size, struct failure *why);

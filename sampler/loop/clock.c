@@ -60,15 +60,25 @@ static double gap_for_debt(const struct tick_clock *clock, double usual_ns)
     return fmax(0, fmin(debt_ns / REPAYING_LOOKS, LONGEST_SILENCE_NS));
 }
 
-void tick_clock_charge(struct tick_clock *clock, uint64_t pause_ns, uint64_t cpu_ns)
+static void mean_set(struct tick_clock *clock)
+{
+    double usual_ns = fmax(clock->fastest_ns, fmax(clock->pause_ns / clock->pause_share,
+                                                   clock->cpu_ns / clock->cpu_share));
+    clock->mean_ns = usual_ns + gap_for_debt(clock, usual_ns);
+}
+
+void tick_clock_charge(struct tick_clock *clock, uint64_t pause_ns)
 {
     clock->spent_ns += (double)pause_ns;
     bool is_first = clock->spent_ns == (double)pause_ns; /* that cost anything: believed at once */
     clock->pause_ns += (is_first ? 1 : SMOOTHING) * ((double)pause_ns - clock->pause_ns);
+    mean_set(clock);
+}
+
+void tick_clock_weigh(struct tick_clock *clock, uint64_t cpu_ns)
+{
     clock->cpu_ns += SMOOTHING * ((double)cpu_ns - clock->cpu_ns);
-    double usual_ns = fmax(clock->fastest_ns, fmax(clock->pause_ns / clock->pause_share,
-                                                   clock->cpu_ns / clock->cpu_share));
-    clock->mean_ns = usual_ns + gap_for_debt(clock, usual_ns);
+    mean_set(clock);
 }
 
 double tick_clock_rate(const struct tick_clock *clock)

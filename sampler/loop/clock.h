@@ -27,8 +27,10 @@ void tick_clock_init(struct tick_clock *clock, double rate_hz, double pause_shar
 /* Plans the next look after `now_ns` and returns its time. */
 uint64_t tick_clock_next(struct tick_clock *clock, uint64_t now_ns);
 
-/* What the last look cost: time that threads stood still, and our own CPU time. */
-void tick_clock_charge(struct tick_clock *clock, uint64_t pause_ns, uint64_t cpu_ns);
+/* What the last look cost: the time that threads stood still, of each look; and our own CPU time,
+ * of as many as are weighed. */
+void tick_clock_charge(struct tick_clock *clock, uint64_t pause_ns);
+void tick_clock_weigh(struct tick_clock *clock, uint64_t cpu_ns);
 
 /* Looks a second, as planned at present, and as they were on the average. */
 double tick_clock_rate(const struct tick_clock *clock);

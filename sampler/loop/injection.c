@@ -24,7 +24,7 @@
 #endif
 
 enum {
-    DISARM_PATIENCE_MS = 2 * SAFE_PATIENCE_MS,
+    DISARM_PATIENCE_MS = 10000,
     REARM_PATIENCE_MS = 20, /* who profiles does nothing else meanwhile */
     GAP_NS = 200000000,     /* between two looks for what was loaded; longer when that fails */
     GAP_LONGEST_NS = 2000000000,
@@ -301,7 +301,7 @@ static struct injection *injection_new(struct process *process, const struct inj
         return NULL;
     injection->process = process;
     injection->plan = *plan;
-    injection->patience_ms = SAFE_PATIENCE_MS;
+    injection->patience_ms = plan->patience_ms;
     injection->still.memory_fd = -1;
     snprintf(injection->library_path, sizeof injection->library_path, "%s", plan->library);
     injection->plan.library = injection->library_path;
@@ -404,7 +404,6 @@ static int process_disarm(struct process *process, const struct injection_plan *
     CLEANUP(injection_freep) struct injection *injection = injection_new(process, plan);
     if (!injection)
         return failure_set(why, -ENOMEM, "out of memory");
-    injection->patience_ms = DISARM_PATIENCE_MS;
     int error = shim_disarm(injection, ring, why);
     stood_add(stood, &injection->stood);
     if (!error || error == -ESRCH)
@@ -436,6 +435,7 @@ int injection_disarm(struct injection *injection, struct failure *why)
         return 0;
     struct injection_plan plan = injection->plan;
     plan.cancel_fd = -1; /* whoever wants us to stop wants this, too */
+    plan.patience_ms = DISARM_PATIENCE_MS;
     injection->disarmed = true;
     ring_reader_arm(injection->ring, false);
     int descendants_error = descendants_disarm(injection, &plan, ring.st_ino, why);

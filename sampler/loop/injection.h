@@ -14,7 +14,8 @@
 struct injection_plan {
     const char *library; /* our copy of the shim */
     struct ring_settings ring;
-    int cancel_fd; /* readable: somebody wants us to stop; -1: nobody can */
+    int cancel_fd;        /* readable: somebody wants us to stop; -1: nobody can */
+    unsigned patience_ms; /* with threads that are in the allocator or the loader */
 };
 
 struct injection;

@@ -15,8 +15,6 @@ struct safe_search {
     unsigned patience_ms;
 };
 
-enum { SAFE_PATIENCE_MS = 5000 };
-
 /*
  * Paused, and to be resumed by the caller. -ESRCH, -EPERM; -EBUSY: there was none, and why;
  * -ECANCELED: no more wanted.

@@ -422,18 +422,28 @@ static void sleepers_add(struct target *target, uint64_t now_ns, const struct id
     }
 }
 
+/* Before any thread is asked, and where one may be left alone for it. */
+static void stillness_judge(struct target *target, uint64_t now_ns)
+{
+    uint64_t cpu_ns;
+    bool any = false;
+    for (size_t i = 0; i < target->count && !any; i++)
+        any = target->accounts[i].next_ns > now_ns;
+    target->still = any && cpu_clock_read(target->process->pid, &cpu_ns) == 0 &&
+                    TAKE(target->cpu_ns, cpu_ns) == cpu_ns;
+}
+
 int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge *judge,
                 struct tick_event *ret)
 {
-    uint64_t wall_ns = now_ns - target->last_ns, cpu_ns = 0;
+    uint64_t wall_ns = now_ns - target->last_ns;
     struct busy_time busy = { 0 };
     int error = round_begin(target, now_ns);
     if (!error)
         error = target_reserve_samples(target, 2 * (target->count + target->ended_count));
     if (error)
         return error;
-    target->still = cpu_clock_read(target->process->pid, &cpu_ns) == 0 && cpu_ns == target->cpu_ns;
-    target->cpu_ns = cpu_ns;
+    stillness_judge(target, now_ns);
     for (size_t i = 0; i < target->count; i++) {
         struct charge charge = { 0 };
         int added = thread_tick(target, i, now_ns, &charge);

@@ -471,7 +471,12 @@ static bool has_ended_lately(const struct family_watch *watch, pid_t pid)
 void family_watch_hear(struct family_watch *watch, pid_t pid, pid_t parent)
 {
     struct proc_stat stat;
-    if (!watch->follow || watch->events_fd >= 0 || newcomer_consider(watch, pid, true) ||
+    if (!watch->follow || watch->events_fd >= 0)
+        return;
+    struct family_member *member = member_find_alive(watch, pid);
+    if (member && family_member_has_execed(member)) /* what it became says so, too */
+        member_exec(watch, member);
+    if (member || newcomer_consider(watch, pid, true) ||
         family_members_find(&watch->members, pid) || has_ended_lately(watch, pid))
         return;
     bool gone = proc_read_pid_stat(pid, &stat) < 0;

@@ -25,6 +25,7 @@ enum {
 struct injection_thread {
     pid_t tid;
     bool was_stopped; /* its process is, and others stand still: this one makes its calls */
+    bool is_child;    /* as in struct pause */
     int memory_fd;
     struct inject_code code;
     struct inject_plan plan;
@@ -158,6 +159,7 @@ int inject_begin(struct process *process, struct pause *pause, const struct inje
         return failure_set(why, -ENOMEM, "out of memory");
     thread->tid = pause->tid;
     thread->was_stopped = pause->was_stopped;
+    thread->is_child = pause->is_child;
     thread->code = *code;
     thread->memory_fd = openat(process->proc_fd, "mem", O_RDWR | O_CLOEXEC);
     if (thread->memory_fd < 0)
@@ -181,7 +183,7 @@ void inject_end(struct injection_thread *thread)
         return;
     if (thread->tid) {
         original_restore(thread);
-        struct pause pause = { .tid = thread->tid };
+        struct pause pause = { .tid = thread->tid, .is_child = thread->is_child };
         thread_resume(&pause);
     }
     thread_free(thread);
@@ -217,7 +219,7 @@ static void thread_leave(struct injection_thread *thread, bool runs)
 {
     if (runs && ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) == 0)
         stop_await(thread->tid, clock_ns(CLOCK_MONOTONIC) + LEAVE_NS);
-    struct pause pause = { .tid = TAKE(thread->tid, 0) };
+    struct pause pause = { .tid = TAKE(thread->tid, 0), .is_child = thread->is_child };
     thread_resume(&pause);
 }
 

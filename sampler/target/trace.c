@@ -1,3 +1,5 @@
+#define _GNU_SOURCE 1 /* process_vm_readv */
+
 #include "sampler/target/trace.h"
 
 #include "sampler/base/clock_read.h"
@@ -47,21 +49,22 @@ static struct stop stop_wait(pid_t tid)
     return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status };
 }
 
-static bool is_own_child(pid_t tid)
+/*
+ * Who ends while we trace it shows as ended to whoever polls its pidfd, but not to whoever waits
+ * for it before we have: tokio takes that for a fault of the kernel's. So at once, save for our own
+ * child, whose status is for others here to take.
+ */
+static void thread_bury(pid_t tid, bool is_child)
 {
-    char path[64], status[8192];
-    snprintf(path, sizeof path, "/proc/%d/status", tid);
-    return proc_read_file(AT_FDCWD, path, status, sizeof status) > 0 &&
-           proc_find_number(status, "Tgid", 10) == (uint64_t)tid &&
-           proc_find_number(status, "PPid", 10) == (uint64_t)getpid();
+    if (!is_child)
+        waitpid(tid, NULL, __WALL | WNOHANG);
 }
 
 /*
  * A detach fails only for a thread that was killed while it stood. It comes by once more, on its
- * way out, or is dead already; then its process cannot be buried before we have looked, save for
- * its parent.
+ * way out, or is dead already.
  */
-static int thread_detach(pid_t tid, int signal)
+static int thread_detach(pid_t tid, bool is_child, int signal)
 {
     int result = 0;
     while (ptrace(PTRACE_DETACH, tid, 0, (long)signal) < 0) {
@@ -69,11 +72,17 @@ static int thread_detach(pid_t tid, int signal)
         signal = 0;
         if (stop_wait(tid).kind != STOP_GONE)
             continue;
-        if (!is_own_child(tid))
-            waitpid(tid, NULL, __WALL | WNOHANG);
+        thread_bury(tid, is_child);
         break;
     }
     return result;
+}
+
+/* No thread of its but the main one is anybody's to wait for. */
+static bool is_own_child(pid_t tid)
+{
+    siginfo_t info;
+    return waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 static char thread_state_letter(pid_t tid)
@@ -84,6 +93,18 @@ static char thread_state_letter(pid_t tid)
     return proc_read_stat(AT_FDCWD, path, &stat) < 0 ? 'X' : stat.state;
 }
 
+/*
+ * A thread that is past telling us of its exit has no memory any more, and takes the longer to end
+ * the more it had. It cannot stop then, nor be let go: better not to trace it. Nothing is at the
+ * address, in whatever is there.
+ */
+static bool has_memory(pid_t tid)
+{
+    char byte;
+    struct iovec here = { &byte, 1 }, there = { NULL, 1 };
+    return process_vm_readv(tid, &here, 1, &there, 1, 0) >= 0 || errno != ESRCH;
+}
+
 int thread_pause(pid_t tid, struct pause *ret)
 {
     /* Such a thread stops only when its sleep ends, which may be never: we would wait as long. */
@@ -92,6 +113,9 @@ int thread_pause(pid_t tid, struct pause *ret)
 
 int thread_pause_running(pid_t tid, struct core_holder *holder, struct pause *ret)
 {
+    bool is_child = is_own_child(tid);
+    if (!has_memory(tid))
+        return -ESRCH;
     /* Told of its exit, we never wait for a main thread that is dead while others live. */
     if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXIT) < 0) {
         int error = errno;
@@ -104,12 +128,14 @@ int thread_pause_running(pid_t tid, struct core_holder *holder, struct pause *re
         core_holder_release(holder);
     struct stop stop = stop_wait(tid);
     switch (stop.kind) {
-    case STOP_EXITING:
     case STOP_GONE:
-        thread_detach(tid, 0);
+        thread_bury(tid, is_child);
+        return -ESRCH;
+    case STOP_EXITING:
+        thread_detach(tid, is_child, 0);
         return -ESRCH;
     default:
-        *ret = (struct pause){ tid, since_ns, stop.signal, stop.is_of_group };
+        *ret = (struct pause){ tid, since_ns, stop.signal, stop.is_of_group, is_child };
         return 0;
     }
 }
@@ -118,7 +144,7 @@ int64_t thread_resume(struct pause *pause)
 {
     if (!pause->tid)
         return 0;
-    int result = thread_detach(pause->tid, pause->signal);
+    int result = thread_detach(pause->tid, pause->is_child, pause->signal);
     int64_t stood_ns = (int64_t)(clock_ns(CLOCK_MONOTONIC) - pause->since_ns);
     *pause = (struct pause){ 0 };
     return result < 0 ? result : stood_ns;

@@ -18,6 +18,7 @@ struct pause {
     uint64_t since_ns; /* CLOCK_MONOTONIC when it was asked to stand: never later than it did */
     int signal;        /* caught on its way to the thread, handed over when that goes on; else 0 */
     bool was_stopped;  /* with its process, as by SIGSTOP, and will be again */
+    bool is_child;     /* of ours: its end is told to others here */
 };
 
 /*

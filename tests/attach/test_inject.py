@@ -40,6 +40,10 @@ def shim_mappings(pid):
     return [line for line in read_text("/proc/%d/maps" % pid).splitlines() if "/memfd:" in line]
 
 
+def has_ring(pid):
+    return any("scalene-ring" in line for line in shim_mappings(pid))
+
+
 def resident_kb(pid):
     (found,) = re.findall(r"^VmRSS:\s+(\d+) kB", read_text("/proc/%d/status" % pid), re.M)
     return int(found)
@@ -211,6 +215,31 @@ class Numbers(InjectTest):
         with Target("injected.py", "child") as target:
             truth, profile = self.watch_step(target)
         self.check_step(profile, truth)
+
+    def check_program_below(self, *begin):
+        """It gets the shim by itself, and is let go with the others."""
+        with Target("injected.py", "above", *begin) as target:
+            with self.attached(target) as run:
+                run.await_listening(target.pid)
+                child = step(target)["child"]
+                harness.until(lambda: has_ring(child), "a child that has the shim")
+                run.status(target.pid)  # it answers when it is done with that
+                truth = step(target)
+                run.tell("stop", target.pid)
+                run.end()
+                profile = run.profile()
+            self.check_step(profile, truth)
+            self.assertNotIn(test_memory.WITHOUT_SHIM, profile["notes"])
+            (row,) = [each for each in profile["processes"] if each["pid"] == child]
+            self.assertGreater(row["peak_footprint_mb"] * test_memory.MIB, 0.9 * truth["size"])
+            self.assertFalse(has_ring(child))
+            step(target)
+
+    def test_program_below(self):
+        self.check_program_below()
+
+    def test_program_below_from_the_beginning(self):
+        self.check_program_below("early")
 
     def test_loaded_later(self):
         if harness.CURRENT.ask("__import__('importlib.util').util.find_spec('_sqlite3') is None"):

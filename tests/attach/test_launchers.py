@@ -138,16 +138,28 @@ class Launchers(Launching):
         self.assertEqual(made.returncode, 0, made.stdout.decode())
         self.check_dump(bundle, "env")
 
+    def uv_run(self, *options):
+        return self.run_words(harness.SCALENE_ATTACH, "-q", *options, "-o", self.output, "--",
+                              tool("uv"), "run", "--quiet", "--offline", "--no-project",
+                              "--python", tool("python"), os.path.join(PROGRAMS, "launched.py"),
+                              "0.1", "exit", "5", cwd=self.folder)
+
     def test_uv_run(self):
-        answer = self.run_words(*self.options("--"), tool("uv"), "run", "--quiet", "--offline",
-                                "--no-project", "--python", tool("python"),
-                                os.path.join(PROGRAMS, "launched.py"), "0.3", "exit", "5",
-                                cwd=self.folder)
+        answer = self.uv_run()
         self.assertEqual((answer.returncode, answer.stderr), (5, b""))
-        self.assertEqual(self.check_workers(self.profile(), 0.3), 1)
+        self.assertEqual(self.check_workers(self.profile(), 0.1), 1)
         rows = {os.path.basename(each["executable"]): each["note"]
                 for each in self.profile()["processes"]}
         self.assertEqual(rows["uv"], "not a Python")
+
+    def test_ends_are_told_at_once(self):
+        """A child that is traced while it ends shows as ended by its pidfd, but not to who waits
+        for it: uv panics then. A thousand looks a second met one in three so, before they spared
+        those that are about to end; what is left is one in hundreds."""
+        times, fewest = 20, 18
+        answers = [self.uv_run("--max-overhead", "100") for _ in range(times)]
+        whole = [answer for answer in answers if (answer.returncode, answer.stderr) == (5, b"")]
+        self.assertGreaterEqual(len(whole), fewest, [answer.stderr for answer in answers])
 
 
 if __name__ == "__main__":

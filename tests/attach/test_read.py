@@ -379,13 +379,14 @@ class States(harness.AttachTest):
     def test_running(self):
         with Target("threads.py", "spinning") as target:
             tid = target.tids()[target.facts["tids"]["spinner"]]
-            state = None
-            for _ in range(200):  # a crowded machine lets it wait for a core now and then
-                state = self.thread_of(self.dump(target), tid)["state"]
-                self.assertIn(state, {"running", "cpu"})
-                if state == "running":
-                    break
-            self.assertEqual(state, "running")
+
+            def state():
+                found = self.thread_of(self.dump(target), tid)["state"]
+                self.assertIn(found, {"running", "cpu"})
+                return found
+
+            # where others have all cores but its own, it waits for that as long as we look
+            harness.until(lambda: state() == "running", "a thread that runs")
 
     def crowd_states(self, target):
         threads = self.dump(target)["threads"]

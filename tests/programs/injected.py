@@ -3,10 +3,12 @@ does one thing more. At its end its result is right."""
 
 import _imp
 import ctypes
+import json
 import os
 import select
 import signal
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -234,6 +236,30 @@ def family():
     os.waitpid(pid, 0)
 
 
+def below():
+    """Allocates for each line that comes."""
+    for _ in sys.stdin:
+        print(json.dumps(allocate()), flush=True)
+
+
+def above(*begin):
+    """Its child is another program; there from the beginning, or from the first step on."""
+    def start():
+        return subprocess.Popen([sys.executable, __file__, "below"], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, universal_newlines=True)
+
+    process = start() if begin else None
+    target.say(pid=os.getpid())
+    wait_for_step()
+    process = process or start()
+    target.say(child=process.pid)
+    while wait_for_step():
+        process.stdin.write("go on\n")
+        process.stdin.flush()
+        target.say(**json.loads(process.stdout.readline()))
+    process.communicate()
+
+
 def late():
     """A library that is loaded afterwards allocates by itself, when it has been noticed."""
     target.say(pid=os.getpid())
@@ -417,5 +443,8 @@ def filtered(*forbidden):
 {"steps": steps, "lines": lines, "asleep": asleep, "storm": storm, "child": child, "late": late,
  "filtered": filtered, "traced": traced, "family": family, "asked": asked, "watched": watched,
  "rung": rung, "walked": walked, "held": held, "forking": forking, "parts": parts,
- "native_storm": native_storm, "untraced": untraced}[sys.argv[1]](*sys.argv[2:])
+ "native_storm": native_storm, "untraced": untraced, "above": above,
+ "below": below}[sys.argv[1]](*sys.argv[2:])
+if sys.argv[1] == "below":
+    sys.exit()
 target.say(result=kept[-1] if kept and not isinstance(kept[-1], list) else 42)

@@ -67,7 +67,8 @@ static uint64_t looks_make(struct tick_clock *clock, uint64_t now_ns, unsigned c
                            uint64_t pause_ns, uint64_t cpu_ns)
 {
     for (unsigned i = 0; i < count; i++) {
-        tick_clock_charge(clock, pause_ns, cpu_ns);
+        tick_clock_charge(clock, pause_ns);
+        tick_clock_weigh(clock, cpu_ns);
         now_ns = tick_clock_next(clock, now_ns);
     }
     return now_ns;
@@ -133,7 +134,7 @@ static void test_mean_rate(void **state)
     for (unsigned i = 0; i < LOOKS; i++)
         now_ns = tick_clock_next(&clock, now_ns);
     for (unsigned i = 0; i < 1000; i++)
-        tick_clock_charge(&clock, 0, MS);
+        tick_clock_weigh(&clock, MS);
     for (unsigned i = 0; i < LOOKS; i++)
         now_ns = tick_clock_next(&clock, now_ns);
     assert_float_equal(tick_clock_mean_rate(&clock), 2 / (0.001 + 0.010), 2);

@@ -355,6 +355,27 @@ static void test_heard_of(void **state)
     assert_int_equal(told.count, 2);
 }
 
+/* Whoever has the shim says so again when it is another program: known before any beat, which must
+ * not be due meanwhile. */
+static void test_exec_heard_of(void **state)
+{
+    struct family_event event;
+    AUTO_CHILD struct child child = child_start(exec_chain, NULL);
+    child_await_ready(&child);
+    AUTO_WATCH struct family_watch *watch = open_watch(state, true, child.pid);
+    attend(watch);
+    struct proc_stat before, now;
+    assert_int_equal(proc_read_pid_stat(child.pid, &before), 0);
+    child_order(&child);
+    await(proc_read_pid_stat(child.pid, &now) == 0 && now.stack_start &&
+          now.stack_start != before.stack_start);
+    family_watch_hear(watch, child.pid, getpid());
+    assert_int_equal(family_watch_next(watch, 0, &event), 1);
+    assert_int_equal(event.change, FAMILY_EXECED);
+    assert_int_equal(event.pid, child.pid);
+    take(&event);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +391,7 @@ int main(void)
         BOTH(test_orphan),
         BOTH(test_orphan_of_somebody_unseen),
         WITH("test_heard_of by polling", test_heard_of, 1),
+        WITH("test_exec_heard_of by polling", test_exec_heard_of, 1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void allocate_there(struct process *process, const struct inject_code *co
     struct failure why = { 0 };
     struct pause pause = { 0 };
     uint64_t block, nothing;
-    const struct safe_search search = { .cancel_fd = -1, .patience_ms = SAFE_PATIENCE_MS };
+    const struct safe_search search = { .cancel_fd = -1, .patience_ms = 5000 };
     if (safe_thread_find(process, &search, &pause, &why) ||
         inject_begin(process, &pause, code, &thread, &why))
         fail_msg("%s", why.text);
