@@ -230,7 +230,7 @@ def wait_child():
 
 
 def sleeper():
-    """Never wakes up. What it takes to begin and to end is on no line of this program."""
+    """Never wakes up."""
     line_of(sys._getframe(), "asleep")
     time.sleep(3600)
 
