@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What the shim costs the programs that it is loaded into: each runs bare and with the shim by
-turns, and the CPU time (user and system) of the runs is compared: the least of each, which other
-work on the machine disturbs least, and the median of the ratios of neighbours. So does each with
-hooks of the object allocator that do nothing, the least that any could cost (`empty`; of an empty
-loop over integers that is most of it). SCALENE_ATTACH names
-the built program, SCALENE_TEST_PROGRAMS the folder of ring_dump, which reads the ring meanwhile;
-arguments are interpreters. Ends with status 1 where a ratio is larger than is wanted."""
+turns, and the CPU time (user and system) that it takes by its own clock is compared: the least of
+each, which other work on the machine disturbs least, and the median of the ratios of neighbours. So
+does each with hooks of the object allocator that do nothing, the least that any could cost
+(`empty`; of an empty loop over integers that is most of it), and with --peers under Scalene and
+memray, which pip puts into the cache folder once. SCALENE_ATTACH names the built program,
+SCALENE_TEST_PROGRAMS the folder of ring_dump, which reads the ring meanwhile; arguments are
+interpreters. Ends with status 1 where a ratio is larger than is wanted."""
 
 import argparse
 import os
@@ -16,6 +17,7 @@ import tempfile
 
 WINDOW = 524287
 COPY_WINDOW = 7 << 20  # Scalene's own
+ROUNDS = 15
 
 # name, the largest ratio that is wanted, program
 PROGRAMS = [
@@ -32,16 +34,19 @@ PROGRAMS = [
 ]
 
 
-def telling(python, program):
-    """The program tells its own time: ring_dump's is another's."""
-    return [python, "-I", "-S", "-c", program + "\nimport time, sys\n"
-            "sys.stderr.write('%f' % time.process_time())"]
+def telling(program):
+    """The program tells its own time: its interpreter's start and its profiler's are others'."""
+    return ("import sys, time\nbegin = time.process_time()\n%s\n"
+            "took = time.process_time() - begin\n"
+            "with open(sys.argv[1], 'w') as file: file.write(repr(took))\n" % program)
 
 
-def own_cpu(command, **environment):
-    answer = subprocess.run(command, stderr=subprocess.PIPE, check=True,
-                            env=dict(os.environ, **environment))
-    return float(answer.stderr)
+def own_cpu(command, folder, **environment):
+    told = os.path.join(folder, "told")
+    subprocess.run([*command, told], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True,
+                   cwd=folder, env=dict(os.environ, **environment))
+    with open(told) as file:
+        return float(file.read())
 
 
 def build_hooks(folder):
@@ -53,41 +58,76 @@ def build_hooks(folder):
     return library
 
 
-def measure(python, program, rounds, hooks):
-    folder = os.path.dirname(os.environ["SCALENE_ATTACH"])
+def peers_of(python):
+    """Name: the words in front of a program's file."""
+    version = subprocess.run([python, "-c", "import sys; print(sys.hexversion)"], check=True,
+                             stdout=subprocess.PIPE).stdout.decode().strip()
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    folder = os.path.join(cache, "scalene-attach", "peers-" + version)
+    venv = os.path.join(folder, "bin", "python")
+    if not os.path.exists(os.path.join(folder, "bin", "memray")):
+        subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
+        subprocess.run([venv, "-m", "pip", "install", "-q", "scalene==2.4.0", "memray"], check=True)
+    memray = [venv, "-m", "memray", "run", "-q", "-f", "-o", os.devnull]
+    return {
+        "scalene": [venv, "-m", "scalene", "run"],
+        "memray": memray,
+        "memray, Python's": [*memray, "--trace-python-allocators"],
+    }
+
+
+def ways_of(python, folder, hooks, with_peers):
+    """Name: the words in front of a program's file, and what is set for them."""
+    built = os.path.dirname(os.environ["SCALENE_ATTACH"])
     dump = [os.path.join(os.environ["SCALENE_TEST_PROGRAMS"], "ring_dump"),
-            os.path.join(folder, "libscalene_shim.so"), str(WINDOW), str(COPY_WINDOW)]
-    command = telling(python, program)
-    without, empty, with_shim = [], [], []
-    with tempfile.NamedTemporaryFile() as output:
-        for _ in range(rounds):
-            without.append(own_cpu(command))
-            empty.append(own_cpu(command, LD_PRELOAD=hooks))
-            with_shim.append(own_cpu([*dump, output.name, *command]))
-    ratios = [b / a for a, b in zip(without, with_shim)]
-    return min(without), min(empty), min(with_shim), statistics.median(ratios)
+            os.path.join(built, "libscalene_shim.so"), str(WINDOW), str(COPY_WINDOW),
+            os.path.join(folder, "dumped")]
+    bare = [python, "-I", "-S"]
+    ways = {"bare": (bare, {}), "shim": (dump + bare, {}), "empty": (bare, {"LD_PRELOAD": hooks})}
+    if with_peers:
+        ways.update({name: (words, {}) for name, words in peers_of(python).items()})
+    return ways
+
+
+def measure(ways, program, rounds, folder):
+    """Seconds by way, a round each."""
+    path = os.path.join(folder, "program.py")
+    with open(path, "w") as file:
+        file.write(telling(program))
+    taken = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, (words, environment) in ways.items():
+            taken[name].append(own_cpu([*words, path], folder, **environment))
+    return taken
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--only", help="the program of this name")
+    parser.add_argument("--peers", action="store_true", help="Scalene and memray as well")
     parser.add_argument("pythons", nargs="+")
     options = parser.parse_args()
-    print("%-10s %-9s %8s %8s %7s %7s %7s %7s" % (
-        "python", "program", "bare s", "shim s", "ratio", "median", "empty", "wanted"))
     held = True
     with tempfile.TemporaryDirectory() as folder:
         hooks = build_hooks(folder)
         for python in options.pythons:
+            ways = ways_of(python, folder, hooks, options.peers)
+            others = [name for name in ways if name not in ("bare", "shim")]
+            print("%-10s %-9s %7s %7s %7s %7s" % (
+                "python", "program", "bare s", "wanted", "shim", "median") +
+                "".join("%*s" % (len(name) + 2, name) for name in others))
             for name, wanted, program in PROGRAMS:
                 if options.only not in (None, name):
                     continue
-                before, empty, after, ratio = measure(python, program, options.rounds, hooks)
-                held = held and after <= wanted * before
-                print("%-10s %-9s %8.3f %8.3f %7.3f %7.3f %7.3f %7.2f" % (
-                    os.path.basename(python), name, before, after, after / before, ratio,
-                    empty / before, wanted), flush=True)
+                taken = measure(ways, program, options.rounds, folder)
+                ratio = {way: min(times) / min(taken["bare"]) for way, times in taken.items()}
+                median = statistics.median(b / a for a, b in zip(taken["bare"], taken["shim"]))
+                held = held and ratio["shim"] <= wanted
+                print("%-10s %-9s %7.3f %7.2f %7.3f %7.3f" % (
+                    os.path.basename(python), name, min(taken["bare"]), wanted, ratio["shim"],
+                    median) + "".join("%*.3f" % (len(way) + 2, ratio[way]) for way in others),
+                    flush=True)
     return not held
 
 
