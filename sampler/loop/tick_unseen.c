@@ -94,7 +94,7 @@ static void ended_tell(struct target *target, struct account *account, uint64_t 
     if (!account->has_stack || account->end_told)
         return;
     target_tell_place(target, account);
-    uint64_t rest_ns = account_is_running(account) ? rest_find(target) : 0;
+    uint64_t rest_ns = account_is_busy(account) ? rest_find(target) : 0;
     uint64_t most_ns = now_ns - account->seen_ns;
     uint64_t tail_ns = rest_ns < most_ns ? rest_ns : most_ns;
     tail_tell(target, account, account->pending_ns + tail_ns);
@@ -144,7 +144,8 @@ int target_tell_unseen(struct target *target, uint64_t now_ns)
     return 0;
 }
 
-/* The thread that ran at its last look; else the main thread, never one that slept. NULL: none. */
+/* The thread that ran at its last look, or else wanted to and had no core; else the main thread,
+ * never another one that slept. NULL: none. */
 static struct account *runner_find(struct target *target)
 {
     struct account *found = NULL;
@@ -152,9 +153,9 @@ static struct account *runner_find(struct target *target)
         struct account *account = &target->accounts[i];
         if (!account->has_stack)
             continue;
-        if (account->state == THREAD_RUNNING)
+        if (account_is_running(account))
             return account;
-        if (account->tid == target->process->pid)
+        if (account_is_busy(account) || (!found && account->tid == target->process->pid))
             found = account;
     }
     return found;

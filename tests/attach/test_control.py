@@ -1,11 +1,14 @@
 """Steering a profiler that runs: on, off, flush, stop, status, signals, writing from time to time;
 who may, and what the others are told."""
 
+import contextlib
 import os
 import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -220,6 +223,25 @@ class FlushStopStatus(harness.AttachTest):
         self.assertRegex(text_off, r"\Aprocess .*: off\n")
 
 
+@contextlib.contextmanager
+def starving(tid):
+    """A thread has no core, because another program has the only one that it may run on."""
+    core = {min(os.sched_getaffinity(0))}
+    os.sched_setaffinity(tid, core)
+    os.sched_setscheduler(tid, os.SCHED_IDLE, os.sched_param(0))
+    rival = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                             preexec_fn=lambda: os.sched_setaffinity(0, core))
+    try:
+        yield
+    finally:
+        rival.kill()
+        rival.wait()
+
+
+def cpu_charged(tid):
+    return int(harness.read_text("/proc/%d/schedstat" % tid).split()[0]) / 1e9
+
+
 def make_folder_of(path):
     """Unless another such file comes in between."""
     os.unlink(path)
@@ -293,6 +315,23 @@ class ByItself(harness.AttachTest):
 
     def test_terminated(self):
         self.check_signal(signal.SIGTERM)
+
+    def test_last_met_without_a_core(self):
+        """What a thread does between its last look and the end is its own, also where it only
+        waited for a core then."""
+        with Target("threads.py", "spinning") as target:
+            spinner = target.tids()[target.facts["tids"]["spinner"]]
+            with starving(spinner):
+                profiler = attached(self, target, "--rate", "1").__enter__()
+                self.addCleanup(profiler.__exit__)
+                profiler.await_samples(target.pid)
+            enough_s = cpu_charged(spinner) + 0.1
+            until(lambda: cpu_charged(spinner) > enough_s, "work")
+            profiler.tell("stop", target.pid)
+            profiler.end()
+            profile = profiler.profile()
+        self.assertGreater(cpu_of(profile["totals"]), 0.1)
+        self.assertGreater(cpu_of(function_of(profile, "spin")), 0.9 * cpu_of(profile["totals"]))
 
     def test_suspended(self):
         """By a terminal's key, and never while a thread stands still, which would stand as long."""
