@@ -4,6 +4,7 @@
 
 #include "output/json/profile_fields.h"
 #include "output/json/profile_untold.h"
+#include "output/json/record_keys.h"
 #include "output/json/source_escapes.h"
 #include "sampler/base/cleanup.h"
 
@@ -118,19 +119,13 @@ static int read_natives(struct report *report, yyjson_val *json, struct native_l
     return 0;
 }
 
-/* Keys that come in order, as we write them, are each found at once; of what is no object, none. */
-static yyjson_val *key_find(yyjson_obj_iter *keys, const char *key, size_t length)
-{
-    return keys->obj ? yyjson_obj_iter_getn(keys, key, length) : NULL;
-}
-
 static void read_waits(yyjson_val *json, struct wait_times *ret)
 {
     yyjson_obj_iter keys = { 0 };
     yyjson_obj_iter_init(json, &keys);
     for (size_t i = 0; i < WAIT_KINDS; i++) {
         const char *kind = thread_state_name(THREAD_WAIT_GIL + i);
-        ret->seconds[i] = yyjson_get_num(key_find(&keys, kind, strlen(kind)));
+        ret->seconds[i] = yyjson_get_num(keys.obj ? yyjson_obj_iter_get(&keys, kind) : NULL);
     }
 }
 
@@ -250,14 +245,11 @@ static int read_field(struct report *report, const struct field *field, yyjson_v
 static int read_record(struct report *report, const struct ordered *order, yyjson_val *json,
                        char *at)
 {
-    bool is_object = order->record->shape == SHAPE_OBJECT;
-    yyjson_obj_iter keys = { 0 };
-    yyjson_obj_iter_init(json, &keys);
+    struct record_keys keys;
+    record_keys_begin(&keys, order, json);
     for (size_t i = 0; i < order->count; i++) {
         const struct field *field = order->fields[i];
-        yyjson_val *value = is_object ? key_find(&keys, field->key, order->key_lengths[i])
-                                      : yyjson_arr_get(json, i);
-        int error = read_field(report, field, value, at + field->offset);
+        int error = read_field(report, field, record_keys_next(&keys), at + field->offset);
         if (error)
             return error;
     }

@@ -1,5 +1,6 @@
 #include "output/json/profile_untold.h"
 
+#include "output/json/record_keys.h"
 #include "output/model/columns.h"
 #include "sampler/base/error.h"
 
@@ -98,47 +99,61 @@ static bool is_told(const struct field *field, yyjson_val *json)
     return json && type_fits(json, type) && !(is_plain && yyjson_is_null(json));
 }
 
-/* Our table of columns is known anyway. */
-static void absent_find(const struct record *record, yyjson_val *json, bool *absent)
+/* Our table of columns is known anyway. `*ret_list` is what the one list or map named `wanted` has.
+ */
+static void absent_find(const struct record *record, yyjson_val *json, bool *absent,
+                        const char *wanted, yyjson_val **ret_list)
 {
-    for (size_t i = 0; i < record->count; i++) {
-        const struct field *field = &record->fields[i];
-        yyjson_val *value = yyjson_obj_get(json, field->key);
+    struct ordered order;
+    struct record_keys keys;
+    fields_order(record, &order);
+    record_keys_begin(&keys, &order, json);
+    for (size_t i = 0; i < order.count; i++) {
+        const struct field *field = order.fields[i];
+        yyjson_val *value = record_keys_next(&keys);
         if (field->kind == FIELD_RECORD)
-            absent_find(field->record, value, absent + field->offset);
+            absent_find(field->record, value, absent + field->offset, wanted, ret_list);
         else if (field->kind != FIELD_COLUMNS)
             absent[field->offset] = !is_told(field, value);
+        if (field->key && strcmp(field->key, wanted) == 0)
+            *ret_list = value;
     }
 }
 
 /* The first file that has lines, or any. */
-static yyjson_val *file_look(yyjson_val *root)
+static size_t file_choose(const struct report *report)
+{
+    for (size_t i = 0; i < report->files.count; i++)
+        if (report->files.items[i].lines.count)
+            return i;
+    return 0;
+}
+
+static yyjson_val *map_value(yyjson_val *map, size_t wanted)
 {
     size_t index, count;
-    yyjson_val *name, *file, *any = NULL, *files = yyjson_obj_get(root, "files");
-    if (!files)
-        return NULL;
-    yyjson_obj_foreach(files, index, count, name, file)
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(map, index, count, key, value)
     {
-        any = any ?: file;
-        if (yyjson_arr_size(yyjson_obj_get(file, "lines")))
-            return file;
+        if (index == wanted)
+            return value;
     }
-    return any;
+    return NULL;
 }
 
 /* What one file or line has no key for, none has. */
 static int absent_keep(struct report *report, yyjson_val *root)
 {
-    yyjson_val *file = file_look(root);
-    yyjson_val *line = yyjson_arr_get_first(yyjson_obj_get(file, "lines"));
+    yyjson_val *files = NULL, *lines = NULL;
     report->absent = arena_take(&report->arena, sizeof *report);
     report->absent_of_files = arena_take(&report->arena, sizeof(struct report_file));
     if (!report->absent || !report->absent_of_files)
         return -ENOMEM;
-    absent_find(&profile_record, root, report->absent);
+    absent_find(&profile_record, root, report->absent, "files", &files);
+    yyjson_val *file = map_value(files, file_choose(report));
     if (file)
-        absent_find(&file_record, file, report->absent_of_files);
+        absent_find(&file_record, file, report->absent_of_files, "lines", &lines);
+    yyjson_val *line = yyjson_arr_get_first(lines);
     for (size_t i = 0; line && i < column_count; i++)
         if (!yyjson_obj_get(line, columns[i].key))
             report->absent_columns |= (uint64_t)1 << i;
