@@ -189,6 +189,12 @@ static inline bool version_is_final(uint32_t version)
     return (version >> 4 & 0xf) == 0xf;
 }
 
+/* Or only the first two numbers of one. */
+static inline bool version_is_whole(uint32_t version)
+{
+    return version & 0xf0;
+}
+
 /* "3.8, 3.9, …" for messages. */
 const char *layout_known_names(void);
 

@@ -17,8 +17,12 @@ struct python; /* one CPython runtime in one process */
 /*
  * Does a runtime that we know stand at that address? 0 and the version (as in PY_VERSION_HEX),
  * -ENOTSUP with the version when it is a CPython that we do not know, -EBADMSG when it is none,
- * -EFAULT, -ESRCH. `version_hint` is what symbols or file names said, 0 when nothing did.
+ * -EFAULT, -ESRCH. `version_hint` is 0 when nothing is known of it, the first two numbers alone
+ * when a file's name said them, or a whole version, which is believed where the target says nothing
+ * else: the third of its numbers may be VERSION_MICRO_UNTOLD.
  */
+enum { VERSION_MICRO_UNTOLD = 0xff };
+
 int python_probe(struct remote *memory, remote_addr runtime, uint32_t version_hint,
                  uint32_t *ret_version);
 
@@ -30,7 +34,7 @@ int python_open(struct remote *memory, remote_addr runtime, uint32_t version_hin
                 struct python **ret, struct failure *why);
 void python_close(struct python *python);
 
-/* "3.14.2" or "3.14.2t" (free-threaded) */
+/* "3.14.2", "3.14.2t" (free-threaded), or "3.9" where nothing tells more */
 const char *python_version_text(const struct python *python);
 
 /* What a stack read is to tell beyond the frames; each costs a little more. Nothing at first. */

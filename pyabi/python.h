@@ -9,6 +9,7 @@
 enum {
     HEADS_WATCHED = 64,
     INTERPRETER_MAX = 4096,
+    VERSION_TEXT = 24,
 };
 
 /* A frame as the walk found it, shims included. */
@@ -28,7 +29,7 @@ struct python {
     struct page_cache *pages; /* of the present moment */
     struct py_layout layout;
     remote_addr runtime;
-    char version_text[24];
+    char version_text[VERSION_TEXT];
     struct intern *texts;
     struct intern *names; /* of threads; until the list of them is read anew */
     struct code_cache *codes;

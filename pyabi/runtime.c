@@ -106,27 +106,40 @@ static int hexversion_read(struct remote *memory, const struct py_layout *layout
     return 0;
 }
 
-/* Older releases carry no cookie: the layout that reads its own version in the target is the right
- * one. */
+static bool version_is_of(uint32_t version, const struct py_layout *layout)
+{
+    return version >> 24 == layout->major && (version >> 16 & 0xff) == layout->minor;
+}
+
+/* The layout that reads its own version in the target is the right one. A program may change
+ * sys.hexversion, and an interpreter that ends empties sys before it runs the last finalizers: then
+ * a version that is whole is believed. */
+static bool version_tell(struct remote *memory, const struct py_layout *layout,
+                         remote_addr interpreter, uint32_t hint, uint32_t *ret)
+{
+    uint32_t version = 0;
+    if (hexversion_read(memory, layout, interpreter, &version) || !version_is_of(version, layout))
+        version = hint;
+    if (!version_is_of(version, layout) || !version_is_whole(version))
+        return false;
+    *ret = version;
+    return true;
+}
+
+/* Older releases carry no cookie. */
 static int release_recognise(struct remote *memory, remote_addr runtime, uint32_t hint,
                              uint32_t *ret_version)
 {
     for (size_t i = 0; py_layouts[i]; i++) {
         const struct py_layout *layout = py_layouts[i];
         remote_addr interpreter = 0;
-        uint32_t version = 0;
-        if (layout->debug_offsets_size ||
-            (hint && (hint >> 24 != layout->major || (hint >> 16 & 0xff) != layout->minor)))
+        if (layout->debug_offsets_size || (hint && !version_is_of(hint, layout)))
             continue;
         int error = list_check(memory, layout, runtime, &interpreter);
         if (error == -ESRCH || error == -EPERM)
             return error;
-        if (error || hexversion_read(memory, layout, interpreter, &version))
-            continue;
-        if (version >> 24 == layout->major && (version >> 16 & 0xff) == layout->minor) {
-            *ret_version = version;
-            return version_is_final(version) ? 0 : -ENOTSUP;
-        }
+        if (!error && version_tell(memory, layout, interpreter, hint, ret_version))
+            return version_is_final(*ret_version) ? 0 : -ENOTSUP;
     }
     return -EBADMSG;
 }
@@ -167,6 +180,16 @@ const uint32_t *python_head_offsets(void)
 
 /* ---- opening ---- */
 
+static void version_write(uint32_t version, bool free_threaded, char *into)
+{
+    unsigned micro = version >> 8 & 0xff;
+    int used = snprintf(into, VERSION_TEXT, "%u.%u", version >> 24, version >> 16 & 0xff);
+    if (micro != VERSION_MICRO_UNTOLD)
+        used += snprintf(into + used, (size_t)(VERSION_TEXT - used), ".%u", micro);
+    if (free_threaded)
+        snprintf(into + used, (size_t)(VERSION_TEXT - used), "t");
+}
+
 static int layout_choose(struct python *python, uint32_t version, struct failure *why)
 {
     struct debug_head head = { .free_threaded = 0 };
@@ -186,8 +209,7 @@ static int layout_choose(struct python *python, uint32_t version, struct failure
         if (error)
             return failure_set(why, error, "the runtime's own offsets cannot be read");
     }
-    snprintf(python->version_text, sizeof python->version_text, "%u.%u.%u%s", version >> 24,
-             version >> 16 & 0xff, version >> 8 & 0xff, release->free_threaded ? "t" : "");
+    version_write(version, release->free_threaded, python->version_text);
     return layout_resolve(release, table, table_size, &python->layout, why);
 }
 

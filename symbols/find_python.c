@@ -17,13 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What searching memory may cost in a process that turns out to be no Python. */
 enum {
+    /* what searching memory may cost in a process that turns out to be no Python */
     WINDOW_WORDS = 3,
     CHUNK_SIZE = 128 * 1024,
     MAX_SPAN = 32 << 20,
     MAX_STAGE = 128 << 20,
     MAX_PROBES = 20000,
+    SOME_FINAL = 0xfff0, /* makes a whole version of two numbers (Include/patchlevel.h) */
 };
 
 /* What a candidate that was turned down tells about the process. */
@@ -93,21 +94,21 @@ static int candidate_try(struct search *search, remote_addr runtime, uint32_t hi
 
 /* ---- by name ---- */
 
-/* A file name may lie, so a candidate turned down on its word is tried once more without it. */
+/* A file name may lie, so a candidate turned down on its word is tried once more without it; where
+ * the target itself tells nothing any more, as at its end, it is believed. */
 static int named_try(struct search *search, remote_addr runtime, remote_addr version_at,
                      enum python_found_by by, const char *path)
 {
     uint32_t version = 0;
     if (version_at && remote_read(search->memory, version_at, &version, sizeof version) == 0)
         return candidate_try(search, runtime, version, by, path);
-    const char *base = strrchr(path, '/');
-    version = version_of_path(base ? base : path);
-    if (!version)
-        version = version_of_maps(&search->maps);
+    version = version_of_object(path, &search->maps);
     int result = candidate_try(search, runtime, version, by, path);
-    if (result || !version)
-        return result;
-    return candidate_try(search, runtime, 0, by, path);
+    if (!result && version)
+        result = candidate_try(search, runtime, 0, by, path);
+    if (!result && version && !search->unknown.seen)
+        result = candidate_try(search, runtime, version | SOME_FINAL, by, path);
+    return result;
 }
 
 typedef int symbol_finder(const struct elf_file *file, const char *name, uint64_t *ret_value,

@@ -27,7 +27,9 @@ struct python_location {
 struct python_judge {
     void *context;
     /* 0 when a known runtime stands there, -ENOTSUP when it is a CPython without a layout
-     * (*ret_version says which), any other error when it is none. */
+     * (*ret_version says which), any other error when it is none. The hint is 0, or the first two
+     * numbers of a version, which the target has to confirm, or a whole one, which is believed
+     * where it says nothing else; the third number is 255 where nothing tells it. */
     int (*probe)(void *context, remote_addr runtime, uint32_t version_hint, uint32_t *ret_version);
     const uint32_t *head_offsets; /* see python_head_offsets() */
     unsigned methods; /* bit per enum python_found_by to try; 0: all (tests force one) */

@@ -128,3 +128,10 @@ uint32_t version_of_maps(const struct maps *maps)
         version = version_of_path(maps->list[i].path);
     return version;
 }
+
+uint32_t version_of_object(const char *path, const struct maps *maps)
+{
+    const char *base = strrchr(path, '/');
+    uint32_t version = version_of_path(base ? base : path);
+    return version ? version : version_of_maps(maps);
+}

@@ -29,3 +29,6 @@ uint32_t version_of_path(const char *path);
 
 /* The same from whichever mapped path tells first: extension modules and their folders do. */
 uint32_t version_of_maps(const struct maps *maps);
+
+/* From an object's own name, or else the maps. */
+uint32_t version_of_object(const char *path, const struct maps *maps);

@@ -2,6 +2,7 @@
 about, and each way of finding it by itself. What runs is the target's; its files are only ever
 read."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -124,6 +125,18 @@ class Builds(FindTest):
                 os.chmod(path, 0o755)
             self.check_found(target)
             self.assertFalse(os.path.exists(ran))
+
+    def test_at_its_end(self):
+        """A finalizer that hangs is looked for when there is nothing in sys any more."""
+        with Target("ending.py") as target:
+            answer = run_attach("dump", "--pid", target.pid, "--json")
+            self.assertEqual(answer.returncode, 0, answer.stderr)
+            dump = json.loads(answer.stdout.decode())
+            # the third number, too, where anything but sys tells it
+            self.assertTrue(dump["python"].startswith(self.interpreter.release.rstrip("t")))
+            (thread,) = dump["threads"]
+            self.assertEqual([frame["name"].split(".")[-1] for frame in thread["frames"]],
+                             ["__del__"])
 
     def test_never_run(self):
         """Nothing but our own program is executed by a dump."""
