@@ -12,10 +12,10 @@
 #include "sampler/app/run_sampling.h"
 #include "sampler/app/run_targets.h"
 #include "sampler/base/cleanup.h"
+#include "sampler/target/footprint.h"
 #include "sampler/target/stillness.h"
 
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 DEFINE_CLEANUP(struct report *, report_free)
@@ -28,9 +28,7 @@ static uint64_t longer(uint64_t a, uint64_t b)
 void run_look(struct run *run, uint64_t now_ns, struct sampling_event *ret)
 {
     struct members_glance members;
-    struct rusage usage;
     struct stood stood;
-    getrusage(RUSAGE_SELF, &usage);
     run_memory_stood(run, &stood);
     members_look(run->members, &members);
     *ret = (struct sampling_event){
@@ -45,7 +43,7 @@ void run_look(struct run *run, uint64_t now_ns, struct sampling_event *ret)
         .dropped = members.counts.dropped,
         .missed = run->clock.missed,
         .pauses = members.counts.pauses + stood.count,
-        .profiler_peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
+        .profiler_peak_rss_bytes = footprint_own_peak(),
     };
 }
 

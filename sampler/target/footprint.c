@@ -2,7 +2,9 @@
 
 #include "sampler/target/proc_file.h"
 
-enum { TEXT_SIZE = 2048 };
+#include <fcntl.h>
+
+enum { TEXT_SIZE = 2048, STATUS_SIZE = 8192 };
 
 /* "Name:   12 kB" */
 static uint64_t bytes_of(const char *text, const char *name)
@@ -23,4 +25,12 @@ int footprint_read(const struct process *process, struct footprint *ret)
         .private_bytes = bytes_of(text, "Private_Clean") + bytes_of(text, "Private_Dirty"),
     };
     return 0;
+}
+
+uint64_t footprint_own_peak(void)
+{
+    char status[STATUS_SIZE];
+    if (proc_read_file(AT_FDCWD, "/proc/self/status", status, sizeof status) < 0)
+        return 0;
+    return bytes_of(status, "VmHWM");
 }

@@ -10,3 +10,7 @@
 
 /* 0, -ESRCH (gone, or Linux before 4.14), -EPERM. */
 int footprint_read(const struct process *process, struct footprint *ret);
+
+/* The most that we ourselves ever held; 0 where /proc is missing. getrusage() would tell what held
+ * the process that started us, too. */
+uint64_t footprint_own_peak(void);

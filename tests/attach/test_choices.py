@@ -7,6 +7,7 @@ import re
 import socket
 import struct
 import subprocess
+import sys
 import termios
 
 import harness
@@ -17,11 +18,11 @@ PROGRAM, HELPER = "choices.py", "choices_helper.py"
 
 
 class Choices(FolderTest):
-    def run_with(self, *options, output=None):
+    def run_with(self, *options, output=None, prefix=()):
         path = harness.CURRENT.inner(os.path.join(harness.PROGRAMS, PROGRAM))
         output = ["-o", output or self.output] if output != "" else []
         answer = harness.run_attach("-q", "--max-overhead", "20", *options, *output, "--",
-                                    *harness.CURRENT.command(), path)
+                                    *harness.CURRENT.command(), path, prefix=prefix)
         self.assertEqual(answer.returncode, 0, answer.stderr.decode())
         return answer
 
@@ -44,6 +45,13 @@ class Choices(FolderTest):
         self.assertEqual(virtual["totals"]["idle_s"], 0)
         self.assertEqual(sum(virtual["totals"]["wait_s"].values()), 0)
         self.assertGreater(cpu_of(virtual["totals"]), 0)
+
+    def test_own_memory(self):
+        """Ours, and not what held the process that we were started from."""
+        large = "import os, sys; held = b'x' * (200 << 20); os.execvp(sys.argv[1], sys.argv[1:])"
+        self.run_with(prefix=(sys.executable, "-c", large))
+        peak_mb = self.profile()["sampling"]["profiler_peak_rss_mb"]
+        self.assertTrue(1 < peak_mb < 100, peak_mb)
 
     def test_nonblocking(self):
         profile = self.profile_with("--nonblocking")
