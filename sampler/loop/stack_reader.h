@@ -21,6 +21,7 @@ struct thread_slot {
     uint64_t native_id; /* a thread that ended may leave the first two to the next, but not this */
     pid_t tid;          /* 0: not known */
     char comm[16];
+    char *name; /* what Python called it last; NULL: nothing so far */
     struct view *view;
     remote_addr stack_end; /* where a copy of the C stack came to its end; 0: none did */
     struct thread_probe probe;

@@ -80,6 +80,7 @@ int stack_reader_open(struct process *process, const struct stack_options *optio
 static void slot_done(struct thread_slot *slot)
 {
     view_free(slot->view);
+    free(slot->name);
     if (slot->probe_open)
         thread_probe_close(&slot->probe);
 }
@@ -287,7 +288,7 @@ const char *stack_reader_thread_name(const struct stack_reader *reader, size_t i
     const struct thread_slot *slot = &reader->slots[index];
     if (reader->threads[index].name)
         return reader->threads[index].name;
-    return *slot->comm ? slot->comm : NULL;
+    return slot->name ? slot->name : *slot->comm ? slot->comm : NULL;
 }
 
 void stack_reader_describe(const struct stack_reader *reader, size_t index,
@@ -316,7 +317,15 @@ int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_
     return error;
 }
 
+/* An interpreter that ends forgets its threads' names before they end. */
 void stack_reader_name_threads(struct stack_reader *reader)
 {
     python_name_threads(reader->python);
+    for (size_t i = 0; i < reader->thread_count && i < reader->slot_count; i++) {
+        const char *name = reader->threads[i].name, *known = reader->slots[i].name;
+        if (!name || (known && strcmp(name, known) == 0))
+            continue;
+        free(reader->slots[i].name);
+        reader->slots[i].name = strdup(name);
+    }
 }

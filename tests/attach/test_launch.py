@@ -14,7 +14,7 @@ import zipfile
 
 import harness
 from harness import PROGRAMS, Target
-from launching import LaunchTest
+from launching import BURN, LaunchTest
 from profiler import attached, function_of
 
 JOB_CONTROL = os.path.join(PROGRAMS, "job_control.py")
@@ -91,6 +91,17 @@ class Ends(LaunchTest):
 
     def test_exception(self):
         self.check_end(1, "raise", stderr=rb"RuntimeError: as it pleases\n\Z")
+
+    def test_names_of_threads(self):
+        """The interpreter forgets them before it ends."""
+        script = ("import threading, time\n"
+                  "threading.Thread(target=time.sleep, args=(100,), name='Z', daemon=True).start()")
+        for _ in range(3):
+            answer = self.run_words(*self.options("--cpu-only", "--"),
+                                    *self.python("-c", script + BURN))
+            self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+            self.assertEqual([each["name"] for each in self.profile()["threads"]],
+                             ["MainThread", "Z"])
 
     def test_streams_are_its_own(self):
         self.check_end(0, "echo", stdin=b"words\n", stdout=b"WORDS\n")
