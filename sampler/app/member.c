@@ -6,8 +6,10 @@
 #include "sampler/target/access.h"
 #include "sampler/target/cpu_clock.h"
 #include "sampler/target/footprint.h"
+#include "sampler/target/proc_file.h"
 #include "symbols/find_python.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,21 +42,22 @@ void member_read_cwd(pid_t pid, char *into, size_t size)
     link_read(pid, "cwd", into, size);
 }
 
-/* One that has ended has no words any more. */
-static void member_describe(struct member *member)
+/* One that has ended has no words any more: false. */
+static bool member_describe(struct member *member)
 {
     char executable[sizeof member->executable];
     link_read(member->pid, "exe", executable, sizeof executable);
     if (!*executable)
-        return;
+        return false;
     member->has_more_arguments = !process_read_arguments(
         member->pid, member->arguments, sizeof member->arguments, member->argv, ARGUMENTS_MAX);
     snprintf(member->executable, sizeof member->executable, "%s", executable);
     member_read_cwd(member->pid, member->cwd, sizeof member->cwd);
     member->rank = rank_read(member->pid);
+    return true;
 }
 
-void member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns)
+bool member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns)
 {
     bool is_known = stack_start && member->stack_start == stack_start;
     member->told = member->was_python = false;
@@ -62,7 +65,7 @@ void member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns)
     member->looks = member->refused_looks = 0;
     member->next_try_ns = now_ns;
     member->try_ns = 0;
-    member_describe(member);
+    return member_describe(member);
 }
 
 void member_inherit(struct member *member, const struct member *parent)
@@ -75,6 +78,23 @@ void member_inherit(struct member *member, const struct member *parent)
     member->has_more_arguments = parent->has_more_arguments;
     memcpy(member->executable, parent->executable, sizeof member->executable);
     memcpy(member->cwd, parent->cwd, sizeof member->cwd);
+}
+
+/* The kernel keeps the name of one that has ended until it is waited for. */
+void member_disinherit(struct member *member, const struct member *parent)
+{
+    char path[64];
+    if (strcmp(member->executable, parent->executable) != 0 ||
+        memcmp(member->arguments, parent->arguments, sizeof member->arguments) != 0)
+        return;
+    memset(member->arguments, 0, sizeof member->arguments);
+    member->has_more_arguments = false;
+    member->executable[0] = '\0';
+    snprintf(path, sizeof path, "/proc/%d/comm", member->pid);
+    int length = proc_read_file(AT_FDCWD, path, member->arguments, sizeof member->arguments);
+    member->argv[0] = length > 1 ? member->arguments : NULL;
+    member->argv[1] = NULL;
+    member->arguments[strcspn(member->arguments, "\n")] = '\0';
 }
 
 /* What is told by looks is in no doubt; other accounts may be older. */

@@ -44,11 +44,15 @@ struct member {
 };
 
 /* Another program is in it: to be opened. What is known of that one already, because an exec may be
- * heard of late, stays known; `stack_start` is 0 where nothing can be. */
-void member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns);
+ * heard of late, stays known; `stack_start` is 0 where nothing can be. False: it has no words any
+ * more, and keeps those that it had. */
+bool member_begin(struct member *member, uint64_t stack_start, uint64_t now_ns);
 
 /* It was forked and is gone: until it execs, a child has its parent's words. */
 void member_inherit(struct member *member, const struct member *parent);
+
+/* It has execed and is gone: words that are still its parent's are another program's. */
+void member_disinherit(struct member *member, const struct member *parent);
 
 /* "" where that cannot be told. */
 void member_read_cwd(pid_t pid, char *into, size_t size);

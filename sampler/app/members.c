@@ -199,7 +199,7 @@ static int member_tell(struct members *members, struct member *member, bool ende
         .ppid = member->ppid,
         .rank = member->rank,
         .argv = member->argv,
-        .executable = member->executable,
+        .executable = *member->executable ? member->executable : NULL,
         .python = member->was_python ? member->python : NULL,
         .cwd = *member->cwd ? member->cwd : NULL,
         .start_s = 1e-9 * (double)(member->joined_ns - members->start_ns),
@@ -316,12 +316,14 @@ int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t s
     struct member *member = member_find(members, pid);
     if (!member)
         return 0;
+    const struct member *parent = member_find(members, member->ppid);
     member_learn_cpu(member, cpu_ns);
     int error = member_let_go(members, member, now_ns, profile);
     /* one that was opened as it became another program may have shown itself in part as that one */
     members->bare +=
         member_is_bare(member) && !member->begins && member->stack_start != stack_start;
-    member_begin(member, stack_start, now_ns);
+    if (!member_begin(member, stack_start, now_ns) && parent)
+        member_disinherit(member, parent);
     return error;
 }
 

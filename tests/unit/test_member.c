@@ -97,12 +97,44 @@ static void test_words_of_a_fork(void **state)
     assert_string_equal(seen.argv[0], child.argv[0]);
 }
 
+/* One that execed and was gone when that was heard of: its name is left, and words of its own. */
+static void test_words_of_an_exec(void **state)
+{
+    static struct member parent, child;
+    siginfo_t end;
+    (void)state;
+    parent.pid = getpid();
+    child.pid = fork();
+    if (child.pid == 0) {
+        execlp("true", "true", NULL);
+        _exit(1);
+    }
+    assert_int_equal(waitid(P_PID, (id_t)child.pid, &end, WEXITED | WNOWAIT), 0);
+    assert_true(member_begin(&parent, 0, 1));
+    assert_false(member_begin(&child, 0, 1));
+    member_inherit(&child, &parent);
+    member_disinherit(&child, &parent);
+    assert_string_equal(child.argv[0], "true");
+    assert_null(child.argv[1]);
+    assert_string_equal(child.executable, "");
+    member_disinherit(&child, &parent);
+    assert_string_equal(child.argv[0], "true");
+    assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
+    member_inherit(&child, &parent);
+    assert_string_equal(child.argv[0], "true");
+    child.argv[0] = NULL;
+    member_inherit(&child, &parent);
+    member_disinherit(&child, &parent);
+    assert_null(child.argv[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exec_is_heard_of_late),
         cmocka_unit_test(test_exec_of_a_program_nobody_saw),
         cmocka_unit_test(test_words_of_a_fork),
+        cmocka_unit_test(test_words_of_an_exec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
