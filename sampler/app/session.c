@@ -16,46 +16,52 @@ enum {
     START_NAP_NS = 10000000, /* … so far apart */
 };
 
-static bool is_python(pid_t pid)
+/* 0, -ENOTSUP: a CPython that we do not know, -ENOENT: none; anything else: it does not show. */
+static int python_look(pid_t pid)
 {
     const struct stack_options options = { .nonblocking = true };
     CLEANUP(process_closep) struct process *process = NULL;
     struct stack_reader *reader = NULL;
     struct failure ignored;
-    if (process_open(pid, &process, &ignored) ||
-        stack_reader_open(process, &options, &reader, &ignored))
-        return false;
+    int error = process_open(pid, &process, &ignored);
+    if (!error)
+        error = stack_reader_open(process, &options, &reader, &ignored);
     stack_reader_close(reader);
-    return true;
+    return error == -ESRCH ? -ENOENT : error;
 }
 
 int session_name_below(pid_t pid, char *into, size_t size)
 {
     AUTO_FREE pid_t *list = NULL;
-    int named = 0, count = process_list_descendants(pid, &list);
+    int found = 0, hidden = 0, count = process_list_descendants(pid, &list);
     size_t used = 0;
-    for (int i = 0; i < count && named < NAMED_DESCENDANTS && used < size; i++) {
+    for (int i = 0; i < count; i++) {
         char command[80];
-        if (!is_python(list[i]))
+        int error = python_look(list[i]);
+        hidden += error && error != -ENOTSUP && error != -ENOENT;
+        if ((error && error != -ENOTSUP) || found++ >= NAMED_DESCENDANTS || used >= size)
             continue;
         process_read_command(list[i], command, sizeof command);
-        used += (size_t)snprintf(into + used, size - used, "%s%d (%s)", named ? ", " : "", list[i],
+        used += (size_t)snprintf(into + used, size - used, "%s%d (%s)", used ? ", " : "", list[i],
                                  command);
-        named++;
     }
-    return count < 0 ? count : named;
+    if (found > NAMED_DESCENDANTS && used < size)
+        snprintf(into + used, size - used, " and %d more", found - NAMED_DESCENDANTS);
+    return count < 0 ? count : !found && hidden ? -EPERM : found;
 }
 
 /* "; Python runs below it, look there: --pid 12 (python a.py), 13 (python b.py)" behind what `why`
  * says. */
 static void descendants_name(pid_t pid, struct failure *why)
 {
-    char names[NAMED_DESCENDANTS * 100];
-    int named = session_name_below(pid, names, sizeof names);
+    char names[NAMED_DESCENDANTS * 100 + 32];
+    int found = session_name_below(pid, names, sizeof names);
     size_t used = strlen(why->text), rest = sizeof why->text - used;
-    if (named > 0)
+    if (found > 0)
         snprintf(why->text + used, rest, "; Python runs below it, look there: --pid %s", names);
-    else if (!named)
+    else if (found == -EPERM)
+        snprintf(why->text + used, rest, "; what runs below it cannot all be looked into");
+    else if (!found)
         snprintf(why->text + used, rest, "; none runs below it either");
 }
 
@@ -160,6 +166,6 @@ int session_probe(pid_t pid, bool follow, bool pauses, struct failure *why)
     bool expected = error == -EAGAIN;
     int count = error == -ENOENT && follow ? process_list_descendants(pid, &list) : 0;
     for (int i = 0; i < count && !expected; i++)
-        expected = is_python(list[i]);
+        expected = !python_look(list[i]);
     return expected ? 0 : error;
 }

@@ -24,8 +24,8 @@ void session_close(struct session *session);
  */
 int session_probe(pid_t pid, bool follow, bool pauses, struct failure *why);
 
-/* "12 (python a.py), 13 (python b.py)": the first Pythons below it. How many, or a negative errno.
- */
+/* "12 (python a.py), 13 (python b.py)": the first Pythons below it. How many there are, -EPERM
+ * where none is seen and some processes could not be looked into, or another negative errno. */
 int session_name_below(pid_t pid, char *into, size_t size);
 
 /* When a read failed because the target ended or became another program: says so. Else returns

@@ -159,12 +159,16 @@ static void read_ids(const char *status, const char *name, uint32_t ids[3])
         ids[i] = (uint32_t)strtoul(end, &end, 10);
 }
 
-/* Only those who might trace can read the link: not to be allowed is as good as another one. */
+/* Only those who might trace can read the link, and a security module may forbid that, too; whoever
+ * has other ids is in another one. */
 static bool user_namespace_differs(const struct process *process)
 {
-    char ours[64] = "", theirs[64] = "";
+    char ours[4096] = "", theirs[4096] = "";
     ssize_t got = readlinkat(process->proc_fd, "ns/user", theirs, sizeof theirs - 1);
-    return readlink("/proc/self/ns/user", ours, sizeof ours - 1) < 0 || got < 0 ||
+    if (got >= 0)
+        return readlink("/proc/self/ns/user", ours, sizeof ours - 1) < 0 || strcmp(ours, theirs);
+    return proc_read_file(process->proc_fd, "uid_map", theirs, sizeof theirs) < 0 ||
+           proc_read_file(AT_FDCWD, "/proc/self/uid_map", ours, sizeof ours) < 0 ||
            strcmp(ours, theirs);
 }
 
@@ -248,7 +252,8 @@ int access_explain(const struct access_facts *facts, const char *operation, stru
     if (facts->readable)
         return 0;
     return failure_set(why, -EPERM,
-                       "not allowed to %s process %d, and the kernel does not say why (AppArmor or "
-                       "SELinux can refuse so): run this with sudo",
+                       "not allowed to %s process %d, and the kernel does not say why (AppArmor, "
+                       "SELinux or Landlock can refuse so): run this with sudo, or outside of what "
+                       "confines it",
                        operation, facts->pid);
 }

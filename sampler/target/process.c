@@ -34,8 +34,17 @@ static bool state_is_dead(char state)
 
 static int open_failed(pid_t pid, struct failure *why)
 {
+    int error = errno;
+    if (error != ENOENT)
+        return failure_set(why, -error, "process %d could not be looked at: %s", pid,
+                           strerror(error));
+    if (kill(pid, 0) == 0)
+        return failure_set(why, -EPERM,
+                           "process %d is there, and /proc does not show it: mount /proc "
+                           "(mount -t proc proc /proc), or give the number that it has there",
+                           pid);
     /* mount option hidepid: the process is there for kill(2) and not for us. */
-    if (errno == ENOENT && kill(pid, 0) < 0 && errno == EPERM)
+    if (errno == EPERM)
         return failure_set(
             why, -EPERM,
             "process %d is another user's and /proc hides it (mount option hidepid): "
@@ -51,8 +60,13 @@ static int identity_read(struct process *process, struct proc_stat *ret_stat, st
 {
     pid_t pid = process->pid;
     char status[STATUS_SIZE];
-    if (proc_read_stat(process->proc_fd, "stat", ret_stat) < 0 ||
-        proc_read_file(process->proc_fd, "status", status, sizeof status) < 0)
+    int error = proc_read_stat(process->proc_fd, "stat", ret_stat);
+    if (error >= 0)
+        error = proc_read_file(process->proc_fd, "status", status, sizeof status);
+    if (error < 0 && error != -ESRCH)
+        return failure_set(why, error, "process %d could not be looked at: %s", pid,
+                           strerror(-error));
+    if (error < 0)
         return failure_set(why, -ESRCH, "process %d ended while it was looked at", pid);
 
     pid_t leader = (pid_t)proc_find_number(status, "Tgid", 10);
@@ -63,8 +77,8 @@ static int identity_read(struct process *process, struct proc_stat *ret_stat, st
         return failure_set(
             why, -ESRCH,
             ret_stat->threads > 1
-                ? "the main thread of process %d has ended while others run on, and the "
-                  "kernel shows nobody the memory of such a process"
+                ? "the main thread of process %d has ended, by which its memory is looked at: "
+                  "either all of it ends now, or others run on without that"
                 : "process %d has ended and only waits for its parent to notice",
             pid);
 

@@ -137,6 +137,31 @@ class NoTarget(harness.AttachTest):
             answer = run_attach("dump", "--pid", shell)
             self.refuse(answer, OWN_FAILURE, r"\b%d\b" % target.pid)
 
+    def test_launcher_of_many(self):
+        script = 'for n in 1 2 3 4; do "$@" & done; wait'
+        python = harness.CURRENT.command("-c", "import time; print(flush=True); time.sleep(100)")
+        with subprocess.Popen(["sh", "-c", script, "sh", *python], stdout=subprocess.PIPE,
+                              start_new_session=True) as shell:
+            for _ in range(4):
+                shell.stdout.readline()
+            answer = run_attach("dump", "--pid", shell.pid)
+            os.killpg(shell.pid, signal.SIGKILL)
+        self.refuse(answer, OWN_FAILURE, "look there: --pid", r" and 1 more\b")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
+    def test_no_proc(self):
+        with Target("stacks.py", "plain") as target:
+            without = ["unshare", "--mount", "sh", "-c", 'umount -l /proc; exec "$@"', "sh"]
+            answer = run_attach("dump", "--pid", target.pid, prefix=without)
+            self.refuse(answer, OWN_FAILURE, target.pid, "is there", "mount /proc")
+
+    def test_no_descriptors(self):
+        """What we lack is not taken for its end."""
+        with Target("stacks.py", "plain") as target:
+            few = ["sh", "-c", 'ulimit -n 4; exec "$@"', "sh"]
+            answer = run_attach("dump", "--pid", target.pid, prefix=few)
+            self.refuse(answer, OWN_FAILURE, target.pid, "too many open files")
+
     def test_itself(self):
         """Our own program is no Python either."""
         answer = run_attach(
@@ -177,6 +202,13 @@ class UnknownPython(harness.AttachTest):
 
     def test_python_3_7(self):
         self.check_unknown(self.copy("plain_runtime", "python3.7"), r"3\.7")
+
+    def test_below_a_launcher(self):
+        launcher = ["sh", "-c", '"$@"; true', "sh", self.copy("plain_runtime", "python3.7")]
+        with Target("", command=launcher) as target:
+            shell = target.pid
+            answer = run_attach("dump", "--pid", shell)
+            self.refuse(answer, OWN_FAILURE, r"look there: --pid %d\b" % target.descend())
 
     def test_newer_by_its_version(self):
         """What it says itself goes before the name of its file."""
