@@ -2,6 +2,8 @@
 
 #include "output/cli/screen_text.h"
 #include "output/model/format.h"
+#include "output/model/ranking.h"
+#include "sampler/base/cleanup.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -135,6 +137,34 @@ static void waited_explain(FILE *out, const struct report *report)
         fprintf(out, " (%s)", waits);
 }
 
+/* Where there is no time, how often they were met tells which lines come first. */
+static void places_print(FILE *out, const struct report *report)
+{
+    const struct selection met = { .sort = column_find("samples"), .top = FACTS_SHOWN };
+    struct ranking ranking = { 0 };
+    if (ranking_new(report, &met, RANKING_OF_LINES, &ranking))
+        return;
+    AUTO_FREE struct ranked *lines = ranking.items;
+    for (size_t i = 0; i < ranking.count; i++) {
+        fputs("  ", out);
+        text_print(out, lines[i].file->path);
+        fprintf(out, ":%" PRId64 "\n", lines[i].stats->lineno);
+    }
+}
+
+/* Only waited, and no file is hidden. */
+static void idleness_explain(FILE *out, const struct report *report,
+                             const struct profile_settings *settings)
+{
+    if (!settings->virtual_time) {
+        fputs(".\n  Profile it while it works, or for longer.\n", out);
+        return;
+    }
+    fputs(report->files.count ? ", in:\n" : ".\n", out);
+    places_print(out, report);
+    fputs("  Virtual time counts CPU time alone: leave out --use-virtual-time.\n", out);
+}
+
 static void hidden_explain(FILE *out, const struct report *report)
 {
     for (size_t i = 0; i < report->hidden.count && i < FACTS_SHOWN; i++) {
@@ -146,9 +176,10 @@ static void hidden_explain(FILE *out, const struct report *report)
           out);
 }
 
-static void time_explain(FILE *out, const struct report *report)
+static void time_explain(FILE *out, const struct report *report,
+                         const struct profile_settings *settings)
 {
-    bool waited = cpu_seconds(report) < BUSY_PART * report_base_s(report);
+    bool waited = cpu_seconds(report) <= BUSY_PART * report_base_s(report);
     if (waited)
         waited_explain(out, report);
     else
@@ -157,7 +188,7 @@ static void time_explain(FILE *out, const struct report *report)
         fprintf(out, "%s in files that are not shown:\n", waited ? "," : "");
         hidden_explain(out, report);
     } else if (waited) {
-        fputs(".\n  Profile it while it works, or for longer.\n", out);
+        idleness_explain(out, report, settings);
     } else {
         fputs(", none of it below Python code with a file of its own.\n"
               "  Show every file with --profile-all\n",
@@ -165,15 +196,16 @@ static void time_explain(FILE *out, const struct report *report)
     }
 }
 
-void closing_words_nothing(FILE *out, const struct report *report)
+void closing_words_nothing(FILE *out, const struct report *report,
+                           const struct profile_settings *settings)
 {
     fputs("scalene-attach: nothing to show: ", out);
     if (no_python_ran(report))
         no_python_explain(out, report);
-    else if (report->sampling.samples == 0 || report_base_s(report) <= 0)
+    else if (report->sampling.samples == 0)
         unseen_explain(out, report);
     else
-        time_explain(out, report);
+        time_explain(out, report, settings);
     for (size_t i = 0; i < report->notes.count && i < FACTS_SHOWN; i++) {
         fputs("  Note: ", out);
         text_print(out, report->notes.items[i]);

@@ -2,7 +2,7 @@
  */
 #pragma once
 
-#include "output/model/report.h"
+#include "output/model/profile.h"
 
 #include <stdio.h>
 
@@ -14,5 +14,7 @@ void closing_words_saved(FILE *out, const char *file, const char *usual);
  * another format. */
 void closing_words_written(FILE *out, const char *what, const char *file);
 
-/* A run that has no file to show: the cause, what is known of it, and what to type instead. */
-void closing_words_nothing(FILE *out, const struct report *report);
+/* A run that has nothing to show: the cause, what is known of it, and what to type instead of what
+ * the settings were made of. */
+void closing_words_nothing(FILE *out, const struct report *report,
+                           const struct profile_settings *settings);

@@ -130,14 +130,23 @@ static void saving_tell(struct run *run, bool last, const char *path, const stru
         closing_words_written(stderr, "profile", path);
 }
 
+/* Also where lines were met and have no number: virtual time, of a target that only waited. */
+static bool has_nothing(const struct report *report)
+{
+    const struct report_totals *totals = &report->totals;
+    return !report->files.count ||
+           (report_base_s(report) <= 0 && wait_times_sum(&totals->wait_s) <= 0 &&
+            totals->allocated_mb <= 0 && totals->copied_mb <= 0);
+}
+
 static int report_write(struct run *run, const struct report *report, bool last, char *ret_path,
                         struct failure *why)
 {
     if (run->shows_heartbeat)
         heartbeat_erase(stderr);
-    if (!report->files.count) {
+    if (has_nothing(report)) {
         if (last)
-            closing_words_nothing(stderr, report);
+            closing_words_nothing(stderr, report, &run->settings);
         return failure_set(why, -ENODATA, "%s", run->refusal.text);
     }
     *ret_path = '\0';

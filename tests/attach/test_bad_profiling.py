@@ -176,6 +176,17 @@ class NothingToShow(ProfilingTest):
         self.check_nothing(answer, OWN_FAILURE, r"\(sh\): not a Python\n",
                            r"below it.*--no-subprocesses\): \d+ \(\S*python")
 
+    def test_waits_in_virtual_time(self):
+        """It was met on a line, and that has no time: no profile, and what there was stays."""
+        with open(self.output, "w") as file:
+            file.write("a profile")
+        with Target("stacks.py", "plain") as target:
+            answer = run_attach("-q", "-o", self.output, "-d", "0.3", "--use-virtual-time",
+                                "--pid", target.pid)
+        self.check_nothing(answer, OWN_FAILURE, r"only waited, in:\n  \S+\.py:\d+\n",
+                           "leave out --use-virtual-time")
+        self.assertEqual(harness.read_text(self.output), "a profile")
+
     def test_hidden_by_the_filter(self):
         answer = self.launch("--profile-only", "elsewhere", "--", *self.program("0.1"))
         self.check_nothing(answer, OWN_FAILURE, r"launched\.py", "--profile-all")

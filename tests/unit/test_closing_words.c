@@ -25,16 +25,22 @@ static void assert_saved(const char *file, const char *want)
     free(text);
 }
 
-static void assert_nothing(const struct report *report, const char *want)
+static void assert_nothing_with(const struct report *report,
+                                const struct profile_settings *settings, const char *want)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    closing_words_nothing(out, report);
+    closing_words_nothing(out, report, settings);
     assert_int_equal(fclose(out), 0);
     assert_string_equal(text, want);
     free(text);
+}
+
+static void assert_nothing(const struct report *report, const char *want)
+{
+    assert_nothing_with(report, &(struct profile_settings){ 0 }, want);
 }
 
 static void test_usual_file(void **state)
@@ -151,6 +157,27 @@ static void test_waited(void **state)
                    "NAME,…\n");
 }
 
+/* No number tells where it was, but the lines that were met do. */
+static void test_waited_in_virtual_time(void **state)
+{
+    (void)state;
+    struct line_stats lines[] = { { .lineno = 1, .samples = 2 },
+                                  { .lineno = 2 },
+                                  { .lineno = 3, .samples = 5 } };
+    struct report_file file = { .path = "/srv/wait\033.py", .lines = { lines, 3 } };
+    struct report report = { .sampling.samples = 7, .totals.elapsed_s = 1, .files = { &file, 1 } };
+    const struct profile_settings settings = { .virtual_time = true };
+    assert_nothing_with(&report, &settings,
+                        "scalene-attach: nothing to show: in 1.00s the program only waited, in:\n"
+                        "  /srv/wait\\x1b.py:3\n"
+                        "  /srv/wait\\x1b.py:1\n"
+                        "  Virtual time counts CPU time alone: leave out --use-virtual-time.\n");
+    report.files.count = 0;
+    assert_nothing_with(&report, &settings,
+                        "scalene-attach: nothing to show: in 1.00s the program only waited.\n"
+                        "  Virtual time counts CPU time alone: leave out --use-virtual-time.\n");
+}
+
 static void test_no_file(void **state)
 {
     (void)state;
@@ -164,10 +191,15 @@ static void test_no_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_usual_file), cmocka_unit_test(test_named_file),
-        cmocka_unit_test(test_odd_names),  cmocka_unit_test(test_no_python),
-        cmocka_unit_test(test_too_short),  cmocka_unit_test(test_nothing_seen),
-        cmocka_unit_test(test_hidden),     cmocka_unit_test(test_waited),
+        cmocka_unit_test(test_usual_file),
+        cmocka_unit_test(test_named_file),
+        cmocka_unit_test(test_odd_names),
+        cmocka_unit_test(test_no_python),
+        cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_nothing_seen),
+        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_waited),
+        cmocka_unit_test(test_waited_in_virtual_time),
         cmocka_unit_test(test_no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
