@@ -14,6 +14,8 @@ enum { TEXT_SIZE = 4096, FACTS_SHOWN = 5 };
 #define SHORT_S 1.0
 #define BUSY_PART 0.05
 
+#define VIRTUAL_TIME_ADVICE "  Virtual time counts CPU time alone: leave out --use-virtual-time.\n"
+
 #define SECONDS(value) seconds_text(value, (char[32]){ "" }, 32)
 
 static const char *seconds_text(double seconds, char *text, size_t size)
@@ -162,18 +164,48 @@ static void idleness_explain(FILE *out, const struct report *report,
     }
     fputs(report->files.count ? ", in:\n" : ".\n", out);
     places_print(out, report);
-    fputs("  Virtual time counts CPU time alone: leave out --use-virtual-time.\n", out);
+    fputs(VIRTUAL_TIME_ADVICE, out);
 }
 
-static void hidden_explain(FILE *out, const struct report *report)
+/* Those that hide files from every other option; NULL: none. */
+static const char *filters_given(const struct profile_settings *settings)
+{
+    bool only = settings->only && *settings->only;
+    bool exclude = settings->exclude && *settings->exclude;
+    if (only && exclude)
+        return "--profile-only and --profile-exclude, which hide files";
+    return only      ? "--profile-only, which hides files"
+           : exclude ? "--profile-exclude, which hides files"
+                     : NULL;
+}
+
+/* --profile-only alone shows no library. */
+static void hidden_advise(FILE *out, const struct report *report,
+                          const struct profile_settings *settings)
+{
+    const char *filters = filters_given(settings);
+    if (report->hidden.by_decorator)
+        fputs("  Only functions with @profile are shown: take it away, or run one of them.\n", out);
+    if (filters)
+        fprintf(out, "  Leave out %s%s.\n", filters,
+                settings->profile_all ? "" : "; those of libraries are shown with --profile-all");
+    else if (!report->hidden.by_decorator)
+        fputs("  Show every file with --profile-all, or some of them with --profile-all "
+              "--profile-only NAME,…\n",
+              out);
+    if (settings->virtual_time && report_base_s(report) < 0.5 * report->totals.elapsed_s)
+        fputs(VIRTUAL_TIME_ADVICE, out);
+}
+
+static void hidden_explain(FILE *out, const struct report *report,
+                           const struct profile_settings *settings)
 {
     for (size_t i = 0; i < report->hidden.count && i < FACTS_SHOWN; i++) {
         fprintf(out, "  %8s  ", SECONDS(report->hidden.items[i].seconds));
         text_print(out, report->hidden.items[i].path);
         fputc('\n', out);
     }
-    fputs("  Show every file with --profile-all, or some of them with --profile-only NAME,…\n",
-          out);
+    hidden_advise(out, report, settings);
 }
 
 static void time_explain(FILE *out, const struct report *report,
@@ -186,12 +218,12 @@ static void time_explain(FILE *out, const struct report *report,
         fprintf(out, "%s of CPU and idle time passed", SECONDS(report_base_s(report)));
     if (report->hidden.count) {
         fprintf(out, "%s in files that are not shown:\n", waited ? "," : "");
-        hidden_explain(out, report);
+        hidden_explain(out, report, settings);
     } else if (waited) {
         idleness_explain(out, report, settings);
     } else {
         fputs(", none of it below Python code with a file of its own.\n"
-              "  Show every file with --profile-all\n",
+              "  Profile it while Python code runs, or for longer.\n",
               out);
     }
 }

@@ -162,6 +162,7 @@ struct report {
     struct {
         struct report_hidden *items;
         size_t count;
+        bool by_decorator; /* only functions with @profile are shown */
     } hidden;
 
     struct arena arena;

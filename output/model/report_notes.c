@@ -35,6 +35,7 @@ static int add_hidden(struct report *report, const struct profile *profile)
         return -ENOMEM;
     report->hidden.items = kept;
     report->hidden.count = count;
+    report->hidden.by_decorator = profile->places.is_restricted;
     return 0;
 }
 
@@ -135,7 +136,7 @@ int report_add_notes(struct report *report, const struct profile *profile,
     int error = add_hidden(report, profile);
     for (size_t i = 0; i < profile->note_count && !error; i++)
         error = report_add_note(report, "%s", profile->notes[i]);
-    if (!error && profile->places.is_restricted)
+    if (!error && report->hidden.by_decorator)
         error = report_add_note(report, "only functions with @profile are shown");
     if (!error)
         error = note_rate(report, profile);

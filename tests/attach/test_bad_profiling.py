@@ -3,6 +3,7 @@ anything is lost; the status tells; programs and profiles are as they were."""
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -187,9 +188,31 @@ class NothingToShow(ProfilingTest):
                            "leave out --use-virtual-time")
         self.assertEqual(harness.read_text(self.output), "a profile")
 
+    def follow(self, options, program):
+        """Types what it says to type instead, and sees lines."""
+        answer = self.launch(*options, "--", *program)
+        self.check_nothing(answer, OWN_FAILURE, "files that are not shown")
+        text = answer.stderr.decode()
+        wrong = "".join(re.findall(r"[Ll]eave out .*?[.;]\n?", text))
+        instead = [option for option in options if option.split("=")[0] not in wrong]
+        if "with --profile-all" in text:
+            instead.append("--profile-all")
+        self.assertNotEqual(instead, options)
+        answer = self.launch(*instead, "--", *program)
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""), instead)
+        lines = [line for file in self.profile()["files"].values() for line in file["lines"]]
+        self.assertGreater(sum(cpu_of(line) + line["idle_s"] for line in lines), 0.05)
+        os.unlink(self.output)
+
     def test_hidden_by_the_filter(self):
-        answer = self.launch("--profile-only", "elsewhere", "--", *self.program("0.1"))
-        self.check_nothing(answer, OWN_FAILURE, r"launched\.py", "--profile-all")
+        program = self.program("0.1")
+        code = "import json\nfor _ in range(99999): json.loads('1')"
+        library = harness.CURRENT.command("-c", code)
+        self.follow(["--profile-only=elsewhere"], program)
+        self.follow(["--profile-only=elsewhere", "--profile-all"], program)
+        self.follow(["--profile-exclude=launched.py"], program)
+        self.follow(["--profile-only=launched", "--profile-exclude=.py", "--profile-all"], program)
+        self.follow(["--profile-only=json"], library)
 
 
 class NoTarget(ProfilingTest):

@@ -123,14 +123,64 @@ static void test_hidden(void **state)
     (void)state;
     const struct report report = { .sampling.samples = 900,
                                    .totals = { .elapsed_s = 9, .cpu_python_s = 8 },
-                                   .hidden = { hidden, 2 } };
+                                   .hidden = { .items = hidden, .count = 2 } };
     assert_nothing(&report,
                    "scalene-attach: nothing to show: 8.00s of CPU and idle time passed in files "
                    "that are not shown:\n"
                    "     7.50s  /usr/lib/python3.13/json/decoder.py\n"
                    "     250ms  /usr/lib/python3.13/bad\\x1bname.py\n"
-                   "  Show every file with --profile-all, or some of them with --profile-only "
-                   "NAME,…\n");
+                   "  Show every file with --profile-all, or some of them with --profile-all "
+                   "--profile-only NAME,…\n");
+}
+
+/* Nothing but to leave them out shows what these hide. */
+static void test_hidden_by_filters(void **state)
+{
+    (void)state;
+    static const char *const parts[] = { "elsewhere", NULL };
+    static const struct {
+        struct profile_settings settings;
+        const char *want;
+    } ROWS[] = {
+        { { .only = parts },
+          "  Leave out --profile-only, which hides files; those of libraries are shown with "
+          "--profile-all.\n" },
+        { { .exclude = parts, .profile_all = true },
+          "  Leave out --profile-exclude, which hides files.\n" },
+        { { .only = parts, .exclude = parts, .profile_all = true },
+          "  Leave out --profile-only and --profile-exclude, which hide files.\n" },
+        { { .virtual_time = true },
+          "  Show every file with --profile-all, or some of them with --profile-all "
+          "--profile-only NAME,…\n"
+          "  Virtual time counts CPU time alone: leave out --use-virtual-time.\n" },
+    };
+    const struct report report = { .sampling.samples = 900,
+                                   .totals = { .elapsed_s = 9, .cpu_python_s = 4 },
+                                   .hidden = { .items = hidden, .count = 1 } };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        char want[1024];
+        snprintf(want, sizeof want,
+                 "scalene-attach: nothing to show: 4.00s of CPU and idle time passed in files that "
+                 "are not shown:\n"
+                 "     7.50s  /usr/lib/python3.13/json/decoder.py\n%s",
+                 ROWS[i].want);
+        assert_nothing_with(&report, &ROWS[i].settings, want);
+    }
+}
+
+static void test_hidden_by_decorators(void **state)
+{
+    (void)state;
+    const struct report report = {
+        .sampling.samples = 900,
+        .totals = { .elapsed_s = 9, .cpu_python_s = 8 },
+        .hidden = { .items = hidden, .count = 1, .by_decorator = true },
+    };
+    assert_nothing(&report,
+                   "scalene-attach: nothing to show: 8.00s of CPU and idle time passed in files "
+                   "that are not shown:\n"
+                   "     7.50s  /usr/lib/python3.13/json/decoder.py\n"
+                   "  Only functions with @profile are shown: take it away, or run one of them.\n");
 }
 
 static void test_waited(void **state)
@@ -153,8 +203,8 @@ static void test_waited(void **state)
                    "scalene-attach: nothing to show: in 9.00s the program only waited (io 8.90s)"
                    ", in files that are not shown:\n"
                    "     7.50s  /usr/lib/python3.13/json/decoder.py\n"
-                   "  Show every file with --profile-all, or some of them with --profile-only "
-                   "NAME,…\n");
+                   "  Show every file with --profile-all, or some of them with --profile-all "
+                   "--profile-only NAME,…\n");
 }
 
 /* No number tells where it was, but the lines that were met do. */
@@ -185,7 +235,7 @@ static void test_no_file(void **state)
     assert_nothing(&report,
                    "scalene-attach: nothing to show: 2.00s of CPU and idle time passed, none of it "
                    "below Python code with a file of its own.\n"
-                   "  Show every file with --profile-all\n");
+                   "  Profile it while Python code runs, or for longer.\n");
 }
 
 int main(void)
@@ -198,6 +248,8 @@ int main(void)
         cmocka_unit_test(test_too_short),
         cmocka_unit_test(test_nothing_seen),
         cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_hidden_by_filters),
+        cmocka_unit_test(test_hidden_by_decorators),
         cmocka_unit_test(test_waited),
         cmocka_unit_test(test_waited_in_virtual_time),
         cmocka_unit_test(test_no_file),
