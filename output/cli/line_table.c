@@ -268,6 +268,15 @@ static void value_text(const struct line_table *table, const struct column *colu
         format_value(column->kind, value, text, size);
 }
 
+bool line_table_tells(const struct line_table *table, const struct line_stats *stats)
+{
+    for (size_t i = 0; i < column_count; i++)
+        if (table->cells[i].width && columns[i].kind != VALUE_LINE &&
+            column_is_used(&columns[i], stats, 1))
+            return true;
+    return false;
+}
+
 void line_table_row(struct line_table *table, const struct report_file *file,
                     const struct line_stats *stats, const struct source_colours *colours)
 {

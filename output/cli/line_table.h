@@ -67,3 +67,6 @@ void line_table_title(struct line_table *table, const char *text);
 bool line_is_active(const struct line_table *table, const struct line_stats *stats);
 /* … or below it. */
 bool line_has_cost(const struct line_table *table, const struct line_stats *stats);
+
+/* Does any shown column but the line's number say something of it? */
+bool line_table_tells(const struct line_table *table, const struct line_stats *stats);

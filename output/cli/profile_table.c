@@ -51,6 +51,13 @@ static int function_compare(const void *a, const void *b)
     return difference < 0 ? -1 : 1;
 }
 
+/* What has a cost in a column that found no room has nothing to be listed for. */
+static bool function_is_shown(const struct line_table *table, const struct line_stats *function)
+{
+    return line_has_cost(table, function) && line_table_tells(table, function) &&
+           selection_takes_function(&table->settings.selection, function);
+}
+
 static int functions_write(struct line_table *table, const struct report_file *file)
 {
     size_t count = 0;
@@ -58,8 +65,7 @@ static int functions_write(struct line_table *table, const struct report_file *f
     if (!functions)
         return -ENOMEM;
     for (size_t i = 0; i < file->functions.count; i++)
-        if (line_has_cost(table, &file->functions.items[i]) &&
-            selection_takes_function(&table->settings.selection, &file->functions.items[i]))
+        if (function_is_shown(table, &file->functions.items[i]))
             functions[count++] = &file->functions.items[i];
     if (count == 0)
         return 0;

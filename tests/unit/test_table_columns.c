@@ -98,6 +98,27 @@ static void test_memory(void **state)
     }
 }
 
+/* A function whose cost lies in a column that found no room would be a row without a number. */
+static void test_functions(void **state)
+{
+    (void)state;
+    struct line_stats functions[] = {
+        { .lineno = 1, .line = "busy", .n_cpu_percent_python = 20, .cumulative_s = 2 },
+        { .lineno = 5, .line = "calls", .cumulative_s = 9 },
+    };
+    struct report_file files[] = { { .path = "m.py",
+                                     .percent_cpu_time = 60,
+                                     .lines = { &busy_line, 1 },
+                                     .functions = ITEMS(functions) } };
+    const struct report report = { .totals.cpu_python_s = 10, .files = ITEMS(files) };
+    AUTO_FREE char *narrow = text_of(&report, &(struct table_settings){ .width = 60 });
+    assert_null(strstr(narrow, "total s"));
+    assert_non_null(strstr(narrow, "  busy\n"));
+    assert_null(strstr(narrow, "  calls\n"));
+    AUTO_FREE char *wide = text_of(&report, &(struct table_settings){ .width = 200 });
+    assert_has(wide, TITLES("total s", "  busy\n", "  calls\n"));
+}
+
 /* As many cells as the column is wide, and no bar of them cut. */
 static void test_timeline(void **state)
 {
@@ -268,15 +289,11 @@ static void test_colours_of_many_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_gpu_and_await),
-        cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_workers),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_memory_row),
-        cmocka_unit_test(test_colours_of_many_files),
+        cmocka_unit_test(test_narrow),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_gpu_and_await), cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_workers),       cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_memory_row),    cmocka_unit_test(test_colours_of_many_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
