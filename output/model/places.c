@@ -93,11 +93,12 @@ static int source_read(struct places *places, struct source_file *file)
     file->was_asked = true;
     if (!reader || reader->read(reader, file->path, &source))
         return 0;
-    int error = source_text_new(source.bytes, source.size, &file->text, &file->size);
+    int read = source_text_new(source.bytes, source.size, &file->text, &file->size);
     free(source.bytes);
-    if (error)
-        return error == -ENOMEM ? error : 0;
+    if (read < 0)
+        return read;
     file->has_source = true;
+    file->is_guessed = read > 0;
     file->modified_s = source.modified_s;
     return memmem(file->text, file->size, "@", 1) && memmem(file->text, file->size, "profile", 7)
                ? profiled_read(file)

@@ -36,7 +36,8 @@ struct source_file {
     uint64_t hidden_ns; /* base time of stacks with no shown line, by their innermost file */
     bool was_asked;     /* for its source */
     bool has_source;
-    char *text; /* UTF-8, lines end with \n */
+    bool is_guessed; /* its encoding is unknown */
+    char *text;      /* UTF-8, lines end with \n */
     size_t size;
     double modified_s;
     struct line_range *profiled; /* functions with @profile */

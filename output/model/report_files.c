@@ -189,25 +189,34 @@ static int tallies_write(struct report *report, const struct profile *profile,
 
 /* ---- files ---- */
 
+static int source_note_add(struct report *report, struct report_gaps *gaps, const char *before,
+                           const char *path, const char *after)
+{
+    if (gaps->source_notes == SOURCE_NOTES_MAX) {
+        gaps->more_source_notes++;
+        return 0;
+    }
+    gaps->source_notes++;
+    return report_add_note(report, "%s%s%s", before, path, after);
+}
+
 /* What may have changed under the program's feet. A name like <string> promises no source. */
 static int note_source(struct report *report, const struct profile *profile,
                        const struct source_file *source, size_t line_count, int last_line,
                        struct report_gaps *gaps)
 {
     double since = profile->settings.code_since ?: report->start_time_absolute;
-    bool missing = !source->has_source && source->path[0] != '<';
-    bool changed =
-        source->has_source && (source->modified_s > since || (size_t)last_line > line_count);
-    if (!missing && !changed)
-        return 0;
-    if (gaps->source_notes == SOURCE_NOTES_MAX) {
-        gaps->more_source_notes++;
-        return 0;
-    }
-    gaps->source_notes++;
-    return missing ? report_add_note(report, "the source of %s cannot be read", source->path)
-                   : report_add_note(report, "%s has changed: its lines may not be those that ran",
-                                     source->path);
+    int error = 0;
+    if (!source->has_source && source->path[0] != '<')
+        error = source_note_add(report, gaps, "the source of ", source->path, " cannot be read");
+    if (source->is_guessed)
+        error = source_note_add(report, gaps, "the encoding that ", source->path,
+                                " names is not known here: its text is shown as Latin-1");
+    if (!error && source->has_source &&
+        (source->modified_s > since || (size_t)last_line > line_count))
+        error = source_note_add(report, gaps, "", source->path,
+                                " has changed: its lines may not be those that ran");
+    return error;
 }
 
 static int file_write(struct report *report, const struct profile *profile,

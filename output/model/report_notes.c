@@ -125,8 +125,9 @@ static int note_gaps(struct report *report, const struct profile *profile,
     if (!error)
         error = note_count(report, gaps->moments, "of the moments at which lines were met");
     if (!error)
-        error = note_count(report, gaps->more_source_notes,
-                           "sentences about sources that cannot be read or have changed");
+        error =
+            note_count(report, gaps->more_source_notes,
+                       "sentences about sources that cannot be read as they are, or have changed");
     return error ? error : note_count(report, gaps->far_lines, far);
 }
 

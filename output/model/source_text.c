@@ -96,10 +96,26 @@ static size_t utf8_copy(const char *bytes, size_t size, char *text)
     return length;
 }
 
+static const struct {
+    const char *plain, *name;
+} aliases[] = {
+#define ENCODING(plain, name) { plain, name },
+#include "output/model/encodings.def"
+#undef ENCODING
+};
+
+static const char *alias_find(const char *plain)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcasecmp(aliases[i].plain, plain) == 0)
+            return aliases[i].name;
+    return NULL;
+}
+
 /* Python takes - and _ for the same, or leaves them out; iconv has a name of its own for each. */
 static iconv_t converter_open(const char *encoding)
 {
-    char dashed[ENCODING_MAX], plain[ENCODING_MAX];
+    char dashed[ENCODING_MAX], page[ENCODING_MAX + 2] = "cp", *plain = page + 2;
     size_t count = 0;
     for (size_t i = 0; (dashed[i] = encoding[i]); i++) {
         if (encoding[i] == '_')
@@ -109,9 +125,10 @@ static iconv_t converter_open(const char *encoding)
     }
     plain[count] = '\0';
 
-    const char *const names[] = { encoding, dashed, plain };
+    const char *alias = alias_find(plain);
+    const char *const names[] = { alias ?: encoding, dashed, plain, page };
     iconv_t converter = (iconv_t)-1;
-    for (int i = 0; i < 3 && converter == (iconv_t)-1; i++)
+    for (int i = 0; i < (alias ? 1 : 4) && converter == (iconv_t)-1; i++)
         converter = iconv_open("UTF-8", names[i]);
     return converter;
 }
@@ -155,9 +172,12 @@ int source_text_new(const char *bytes, size_t size, char **ret_text, size_t *ret
     } else {
         find_encoding(bytes, size, encoding);
     }
-    if (!is_utf8(encoding)) {
-        converted =
-            convert(encoding, bytes, size, &size) ?: convert("ISO-8859-1", bytes, size, &size);
+    bool is_known = is_utf8(encoding);
+    if (!is_known) {
+        converted = convert(encoding, bytes, size, &size);
+        is_known = converted;
+        if (!converted)
+            converted = convert("ISO-8859-1", bytes, size, &size);
         if (!converted)
             return -ENOMEM;
         bytes = converted;
@@ -168,5 +188,5 @@ int source_text_new(const char *bytes, size_t size, char **ret_text, size_t *ret
     *ret_size = utf8_copy(bytes, size, text);
     char *fitting = realloc(text, *ret_size + 1);
     *ret_text = fitting ? fitting : text;
-    return 0;
+    return is_known ? 0 : 1;
 }
