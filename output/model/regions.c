@@ -140,13 +140,43 @@ static bool name_starts(const char *name, const char *start)
     return strncmp(name, start, strlen(start)) == 0;
 }
 
+/* The name that an import gives is the last word of an item: `import a as profile`, `from a import
+ * profile, b`. */
+static bool import_gives_profile(const char *text)
+{
+    static const char word[] = " profile";
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        if (at[sizeof word - 1] == ',' || !at[sizeof word - 1])
+            return true;
+    return false;
+}
+
+/* Whoever makes or imports a profile, without looking first whether there is one (in a try, an if),
+ * means that and not ours. */
+static bool profile_is_own(const struct source_blocks *blocks)
+{
+    for (size_t i = 0; i < blocks->definition_count; i++)
+        if (strcmp(blocks->definitions[i].name, "profile") == 0 &&
+            blocks->items[blocks->definitions[i].block].parent == BLOCK_NONE)
+            return true;
+    for (size_t i = 0; i < blocks->import_count; i++) {
+        const struct source_import *import = &blocks->imports[i];
+        if (import->is_top && import_gives_profile(import->text) &&
+            !name_starts(import->text, "from scalene") &&
+            !name_starts(import->text, "from builtins "))
+            return true;
+    }
+    return false;
+}
+
 /* profile, scalene.profile, scalene.scalene_profiler.profile */
-static bool decorators_profile(const struct text_list *decorators)
+static bool decorators_profile(const struct text_list *decorators, bool profile_is_ours)
 {
     for (size_t i = 0; i < decorators->count; i++) {
         const char *text = decorators->items[i];
         const char *dot = strrchr(text, '.');
-        if (strcmp(dot ? dot + 1 : text, "profile") == 0 && (!dot || name_starts(text, "scalene")))
+        if (strcmp(dot ? dot + 1 : text, "profile") == 0 &&
+            (dot ? name_starts(text, "scalene") : profile_is_ours))
             return true;
     }
     return false;
@@ -173,6 +203,7 @@ static const char *name_qualify(struct arena *arena, const struct source_blocks 
 static int functions_fill(struct source_regions *regions, const struct source_blocks *blocks)
 {
     AUTO_FREE const char **names = calloc(blocks->definition_count + 1, sizeof *names);
+    bool profile_is_ours = !profile_is_own(blocks);
     regions->functions =
         arena_take(&regions->arena, blocks->definition_count * sizeof *regions->functions);
     if (!names || !regions->functions)
@@ -193,7 +224,7 @@ static int functions_fill(struct source_regions *regions, const struct source_bl
             .first_line = definition->first_line,
             .decorators = definition->decorators,
             .is_coroutine = block->kind == BLOCK_ASYNC_DEF,
-            .is_profiled = decorators_profile(&definition->decorators),
+            .is_profiled = decorators_profile(&definition->decorators, profile_is_ours),
         };
     }
     return 0;

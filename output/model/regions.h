@@ -30,12 +30,13 @@ struct source_function {
     uint32_t first_line;         /* as co_firstlineno: that of the first decorator, if any */
     struct text_list decorators; /* as written, without @ */
     bool is_coroutine;           /* async def */
-    bool is_profiled;            /* has @profile, or one of a module named scalene… */
+    bool is_profiled; /* has @profile, which is not the file's own, or one of a module scalene… */
 };
 
 struct source_import {
     const char *text; /* the statement, spaced as ast.unparse does */
     uint32_t line;
+    bool is_top; /* in no function, try or other block */
 };
 
 struct source_regions {

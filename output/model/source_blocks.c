@@ -266,8 +266,9 @@ static int import_open(struct walk *walk, TSNode node)
     walk->import.text = arena_take(walk->arena, 2 * span + 1); /* a space for each byte at most */
     if (!walk->import.text || ARRAY_GROW(blocks->imports, blocks->import_count, walk->import_room))
         return -ENOMEM;
-    blocks->imports[blocks->import_count++] =
-        (struct source_import){ .text = walk->import.text, .line = node_first_line(node) };
+    blocks->imports[blocks->import_count++] = (struct source_import){ .text = walk->import.text,
+                                                                      .line = node_first_line(node),
+                                                                      .is_top = !walk->open_count };
     return 0;
 }
 

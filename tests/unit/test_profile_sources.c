@@ -63,10 +63,24 @@ static void test_unknown_encoding(void **state)
     assert_string_equal(line_find(unknown, MAIN, 2)->line, "x = 'é'\n");
 }
 
+/* A decorator of its own keeps nothing out of the report. */
+static void test_own_profile(void **state)
+{
+    (void)state;
+    AUTO_REPORT struct report *ours = report_of("@profile\ndef f():\n    pass\nf()\n", 4);
+    assert_int_equal(ours->files.count, 0);
+    assert_true(ours->hidden.by_decorator);
+    AUTO_REPORT struct report *own =
+        report_of("from tools import profile\n@profile\ndef f():\n    pass\nf()\n", 5);
+    assert_non_null(line_find(own, MAIN, 5));
+    assert_int_equal(own->notes.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unknown_encoding),
+        cmocka_unit_test(test_own_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,6 +201,47 @@ static void test_profiled(void **state)
     }
 }
 
+/* What a file makes or imports by itself is another one, but not what it only falls back on. */
+static void test_own_profile(void **state)
+{
+    static const struct {
+        const char *head;
+        bool is_profiled;
+    } ROWS[] = {
+        { "def profile(f): return f\n", false },
+        { "@wraps\ndef profile(f):\n    return f\n", false },
+        { "class profile: pass\n", false },
+        { "from tools import profile\n", false },
+        { "from .tools import (a,\n    profile, b)\n", false },
+        { "from tools import trace as profile\n", false },
+        { "import tools as profile, os\n", false },
+        { "try:\n    profile\nexcept NameError:\n    def profile(f): return f\n", true },
+        { "try:\n    from tools import profile\nexcept ImportError:\n    pass\n", true },
+        { "if 'profile' not in globals():\n    def profile(f): return f\n", true },
+        { "class A:\n    def profile(self): pass\n", true },
+        { "def other():\n    from tools import profile\n", true },
+        { "from scalene import profile\n", true },
+        { "from scalene.scalene_profiler import profile\n", true },
+        { "from builtins import profile\n", true },
+        { "import scalene\n", true },
+        { "from tools import profile as p\n", true },
+        { "from profile import run\n", true },
+        { "from tools import profiled, my_profile\n", true },
+        { "import tools.profile\n", true },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        char source[256];
+        int size = snprintf(source, sizeof source, "%s@profile\ndef last(): pass\n", ROWS[i].head);
+        AUTO_REGIONS struct source_regions *regions = regions_of(source, (size_t)size);
+        if (regions->functions[regions->function_count - 1].is_profiled != ROWS[i].is_profiled)
+            fail_msg("after: %s", ROWS[i].head);
+    }
+    const char dotted[] = "def profile(f): return f\n@scalene.profile\ndef last(): pass\n";
+    AUTO_REGIONS struct source_regions *regions = regions_of(dotted, sizeof dotted - 1);
+    assert_true(regions->functions[1].is_profiled);
+}
+
 /* `head` and `tail` around `count` times `part`. */
 static char *text_repeat(const char *head, const char *part, size_t count, const char *tail)
 {
@@ -308,9 +349,10 @@ int main(void)
         cmocka_unit_test(test_check_table), cmocka_unit_test(test_statements),
         cmocka_unit_test(test_line_ends),   cmocka_unit_test(test_newer),
         cmocka_unit_test(test_broken),      cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_profiled),    cmocka_unit_test(test_long),
-        cmocka_unit_test(test_elifs),       cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_junk),        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_profiled),    cmocka_unit_test(test_own_profile),
+        cmocka_unit_test(test_long),        cmocka_unit_test(test_elifs),
+        cmocka_unit_test(test_deep),        cmocka_unit_test(test_junk),
+        cmocka_unit_test(test_too_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
