@@ -106,23 +106,43 @@ static int hexversion_read(struct remote *memory, const struct py_layout *layout
     return 0;
 }
 
+static bool version_lacks_micro(uint32_t version)
+{
+    return (version >> 8 & 0xff) == VERSION_MICRO_UNTOLD;
+}
+
 static bool version_is_of(uint32_t version, const struct py_layout *layout)
 {
     return version >> 24 == layout->major && (version >> 16 & 0xff) == layout->minor;
 }
 
+/* sys is whole before the first frame runs. */
+static bool runs_frames(struct remote *memory, const struct py_layout *layout,
+                        remote_addr interpreter)
+{
+    remote_addr thread = 0, frame = 0;
+    remote_read(memory, interpreter + offset_of(layout->interp.threads_head), &thread, 8);
+    for (int i = 0; i < FIRST_THREADS && object_plausible(thread) && !frame; i++)
+        if (remote_read(memory, thread + offset_of(layout->thread.frame), &frame, 8) ||
+            remote_read(memory, thread + offset_of(layout->thread.next), &thread, 8))
+            return false;
+    return frame;
+}
+
 /* The layout that reads its own version in the target is the right one. A program may change
  * sys.hexversion, and an interpreter that ends empties sys before it runs the last finalizers: then
- * a version that is whole is believed. */
+ * a version that is whole is believed, but not one without its third number as long as an
+ * interpreter that begins will tell that. */
 static bool version_tell(struct remote *memory, const struct py_layout *layout,
                          remote_addr interpreter, uint32_t hint, uint32_t *ret)
 {
     uint32_t version = 0;
-    if (hexversion_read(memory, layout, interpreter, &version) || !version_is_of(version, layout))
-        version = hint;
-    if (!version_is_of(version, layout) || !version_is_whole(version))
+    bool told =
+        !hexversion_read(memory, layout, interpreter, &version) && version_is_of(version, layout);
+    if (!told && (!version_is_whole(hint) ||
+                  (version_lacks_micro(hint) && !runs_frames(memory, layout, interpreter))))
         return false;
-    *ret = version;
+    *ret = told ? version : hint;
     return true;
 }
 
@@ -182,10 +202,9 @@ const uint32_t *python_head_offsets(void)
 
 static void version_write(uint32_t version, bool free_threaded, char *into)
 {
-    unsigned micro = version >> 8 & 0xff;
     int used = snprintf(into, VERSION_TEXT, "%u.%u", version >> 24, version >> 16 & 0xff);
-    if (micro != VERSION_MICRO_UNTOLD)
-        used += snprintf(into + used, (size_t)(VERSION_TEXT - used), ".%u", micro);
+    if (!version_lacks_micro(version))
+        used += snprintf(into + used, (size_t)(VERSION_TEXT - used), ".%u", version >> 8 & 0xff);
     if (free_threaded)
         snprintf(into + used, (size_t)(VERSION_TEXT - used), "t");
 }
