@@ -3,8 +3,13 @@
 #include "sampler/app/control.h"
 
 #include "sampler/base/cleanup.h"
+#include "sampler/base/clock_read.h"
+#include "sampler/target/proc_file.h"
+#include "sampler/target/process.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,10 +21,16 @@
 enum {
     CLIENTS = 8, /* that have connected and not asked yet */
     NAME_SIZE = 32,
+    WORDS_SIZE = 32,
     ANSWER_SECONDS = 30,
+    INQUIRY_MS = 1000, /* for all that are asked whether they follow a process */
+    ASKED = 256,
 };
 
+static const char name_end[] = ".sock";
+
 struct control {
+    pid_t target;
     int directory_fd, listening_fd, epoll_fd;
     char name[NAME_SIZE];
     int clients[CLIENTS]; /* -1: free */
@@ -31,8 +42,10 @@ struct answer {
 };
 
 static const char *const names[CONTROL_VERBS] = {
-    [CONTROL_ON] = "on",     [CONTROL_OFF] = "off",       [CONTROL_FLUSH] = "flush",
-    [CONTROL_STOP] = "stop", [CONTROL_STATUS] = "status", [CONTROL_STATUS_JSON] = "status --json",
+    [CONTROL_ON] = "on",           [CONTROL_OFF] = "off",
+    [CONTROL_FLUSH] = "flush",     [CONTROL_STOP] = "stop",
+    [CONTROL_STATUS] = "status",   [CONTROL_STATUS_JSON] = "status --json",
+    [CONTROL_FOLLOWS] = "follows",
 };
 
 const char *control_verb_name(enum control_verb verb)
@@ -77,7 +90,15 @@ static int directory_open(const char *folder, bool make, struct failure *why)
 
 static void name_write(pid_t target, char *into)
 {
-    snprintf(into, NAME_SIZE, "%d.sock", target);
+    snprintf(into, NAME_SIZE, "%d%s", target, name_end);
+}
+
+/* 0: no such name. */
+static pid_t name_read(const char *name)
+{
+    char *end;
+    long target = strtol(name, &end, 10);
+    return strcmp(end, name_end) == 0 && target > 0 && target <= INT_MAX ? (pid_t)target : 0;
 }
 
 /* By way of the descriptor: the directory that was checked, and short however long its path is. */
@@ -89,11 +110,11 @@ static struct sockaddr_un address_of(int directory_fd, const char *name)
 }
 
 /* -ENOENT and -ECONNREFUSED: nobody listens; -EAGAIN: whoever listens does not accept. */
-static int socket_connect(int directory_fd, const char *name)
+static int socket_connect(int directory_fd, const char *name, int flags)
 {
     const struct sockaddr_un address = address_of(directory_fd, name);
     const struct timeval patience = { .tv_sec = ANSWER_SECONDS };
-    AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -112,12 +133,140 @@ static int profiler_connect(pid_t target)
     name_write(target, name);
     for (int i = 0, count = folders_list(folders); i < count; i++) {
         AUTO_CLOSE int directory_fd = directory_open(folders[i], false, NULL);
-        int fd = directory_fd < 0 ? -ENOENT : socket_connect(directory_fd, name);
+        int fd = directory_fd < 0 ? -ENOENT : socket_connect(directory_fd, name, 0);
         if (fd >= 0 || fd == -EAGAIN)
             return fd;
         result = fd;
     }
     return result;
+}
+
+static pid_t peer_of(int fd)
+{
+    struct ucred peer = { 0 };
+    socklen_t size = sizeof peer;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    return peer.pid;
+}
+
+static void words_send(int fd, enum control_verb verb, pid_t target)
+{
+    char words[WORDS_SIZE];
+    int length = snprintf(words, sizeof words, "%s %d", names[verb], target);
+    send(fd, words, (size_t)length, MSG_NOSIGNAL);
+}
+
+static int already_watched(pid_t target, pid_t profiler, struct failure *why)
+{
+    return failure_set(why, -EBUSY,
+                       "process %d is being profiled already, by process %d: end that with "
+                       "scalene-attach stop --pid %d",
+                       target, profiler, target);
+}
+
+/* ---- who follows it ---- */
+
+/* Profilers that were asked and have not answered. */
+struct inquiry {
+    pid_t target;
+    size_t count;
+    struct pollfd fds[ASKED]; /* negative: it does not accept */
+    pid_t roots[ASKED];       /* whose sockets these are */
+};
+
+struct follower {
+    pid_t root;     /* 0: nobody follows it */
+    pid_t profiler; /* 0: it has not answered */
+};
+
+static void inquiry_done(struct inquiry *inquiry)
+{
+    while (inquiry->count)
+        cleanup_close(&inquiry->fds[--inquiry->count].fd);
+}
+
+/* Not ourselves, who would never answer, nor who has no number here and means others by theirs. */
+static void profiler_ask(struct inquiry *inquiry, int directory_fd, const char *name, pid_t root)
+{
+    AUTO_CLOSE int fd = socket_connect(directory_fd, name, SOCK_NONBLOCK);
+    pid_t profiler = fd < 0 ? 0 : peer_of(fd);
+    if (fd != -EAGAIN && (!profiler || profiler == getpid()))
+        return;
+    if (fd >= 0)
+        words_send(fd, CONTROL_FOLLOWS, inquiry->target);
+    inquiry->roots[inquiry->count] = root;
+    inquiry->fds[inquiry->count++] = (struct pollfd){ .fd = TAKE_FD(fd), .events = POLLIN };
+}
+
+static void folder_ask(struct inquiry *inquiry, const char *folder)
+{
+    AUTO_CLOSE int fd = directory_open(folder, false, NULL);
+    AUTO_CLOSEDIR DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (!list)
+        return;
+    int directory_fd = TAKE_FD(fd);
+    for (struct dirent *entry; inquiry->count < ASKED && (entry = readdir(list));) {
+        pid_t root = name_read(entry->d_name);
+        if (root && root != inquiry->target)
+            profiler_ask(inquiry, directory_fd, entry->d_name, root);
+    }
+}
+
+/* Who says no, or ends, is not waited for any more. */
+static struct follower answers_take(struct inquiry *inquiry)
+{
+    for (size_t i = inquiry->count; i-- > 0;) {
+        int32_t result;
+        int fd = inquiry->fds[i].fd;
+        if (!inquiry->fds[i].revents)
+            continue;
+        if (recv(fd, &result, sizeof result, MSG_DONTWAIT) == sizeof result && result == 0)
+            return (struct follower){ inquiry->roots[i], peer_of(fd) };
+        close(fd);
+        inquiry->count--;
+        inquiry->fds[i] = inquiry->fds[inquiry->count];
+        inquiry->roots[i] = inquiry->roots[inquiry->count];
+    }
+    return (struct follower){ 0 };
+}
+
+/* Who does not answer is believed to follow all that descends from its target. */
+static struct follower silent_find(const struct inquiry *inquiry)
+{
+    for (size_t i = 0; i < inquiry->count; i++)
+        if (process_descends(inquiry->target, inquiry->roots[i]))
+            return (struct follower){ .root = inquiry->roots[i] };
+    return (struct follower){ 0 };
+}
+
+/* All are asked at once: an orphan's ancestors do not tell whom it descends from. */
+static struct follower follower_find(pid_t target)
+{
+    CLEANUP(inquiry_done) struct inquiry inquiry = { .target = target };
+    struct follower follower = { 0 };
+    const char *folders[2];
+    for (int i = 0, count = folders_list(folders); i < count; i++)
+        folder_ask(&inquiry, folders[i]);
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), end_ns = now_ns + INQUIRY_MS * 1000000ull;
+    while (inquiry.count && !follower.root && now_ns < end_ns) {
+        if (poll(inquiry.fds, inquiry.count, (int)((end_ns - now_ns) / 1000000) + 1) > 0)
+            follower = answers_take(&inquiry);
+        now_ns = clock_ns(CLOCK_MONOTONIC);
+    }
+    return follower.root ? follower : silent_find(&inquiry);
+}
+
+int control_check(pid_t target, struct failure *why)
+{
+    struct follower follower = follower_find(target);
+    if (follower.profiler)
+        return already_watched(target, follower.profiler, why);
+    if (follower.root)
+        return failure_set(why, -EBUSY,
+                           "process %d may be profiled already: it descends from process %d, whose "
+                           "profiler does not answer",
+                           target, follower.root);
+    return 0;
 }
 
 /* ---- the profiler's side ---- */
@@ -140,8 +289,6 @@ DEFINE_CLEANUP(struct control *, control_close)
 
 static int others_check(pid_t target, struct failure *why)
 {
-    struct ucred peer = { 0 };
-    socklen_t size = sizeof peer;
     AUTO_CLOSE int fd = profiler_connect(target);
     if (fd == -EAGAIN)
         return failure_set(
@@ -149,11 +296,7 @@ static int others_check(pid_t target, struct failure *why)
             target);
     if (fd < 0)
         return 0;
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-    return failure_set(why, -EBUSY,
-                       "process %d is being profiled already, by process %d: end that with "
-                       "scalene-attach stop --pid %d",
-                       target, peer.pid, target);
+    return already_watched(target, peer_of(fd), why);
 }
 
 static int socket_bind(int fd, const struct sockaddr_un *address)
@@ -208,6 +351,7 @@ int control_open(pid_t target, struct control **ret, struct failure *why)
     control->directory_fd = control->listening_fd = -1;
     for (size_t i = 0; i < CLIENTS; i++)
         control->clients[i] = -1;
+    control->target = target;
     name_write(target, control->name);
     control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     for (int i = 0, count = folders_list(folders); i < count && control->directory_fd < 0; i++)
@@ -240,25 +384,38 @@ static void client_accept(struct control *control)
     }
 }
 
+/* The verb and the process, which is left out where the socket is that one's. */
+static bool words_read(const struct control *control, char *words, struct control_request *ret)
+{
+    char *last = strrchr(words, ' ');
+    pid_t target = last ? proc_parse_id(last + 1) : -1;
+    if (target > 0)
+        *last = '\0';
+    ret->target = target > 0 ? target : control->target;
+    for (ret->verb = 0; ret->verb < CONTROL_VERBS; ret->verb++)
+        if (strcmp(words, names[ret->verb]) == 0)
+            return true;
+    return false;
+}
+
 /* 1 when it asked for something; otherwise it is gone, or made no sense and is let go. */
 static int client_read(struct control *control, size_t index, struct control_request *ret)
 {
-    char word[16];
+    char words[WORDS_SIZE];
+    struct control_request request;
     AUTO_CLOSE int fd = TAKE_FD(control->clients[index]);
-    ssize_t length = recv(fd, word, sizeof word - 1, MSG_DONTWAIT);
-    word[length > 0 ? length : 0] = '\0';
+    ssize_t length = recv(fd, words, sizeof words - 1, MSG_DONTWAIT);
+    words[length > 0 ? length : 0] = '\0';
     epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-    for (int verb = 0; verb < CONTROL_VERBS; verb++) {
-        if (strcmp(word, names[verb]) == 0) {
-            *ret = (struct control_request){ verb, TAKE_FD(fd) };
-            return 1;
-        }
-    }
-    if (length > 0) {
-        struct control_request unknown = { CONTROL_VERBS, TAKE_FD(fd) };
-        control_answer(&unknown, -EINVAL, "the profiler does not know this command");
-    }
-    return 0;
+    if (length <= 0)
+        return 0;
+    bool is_known = words_read(control, words, &request);
+    request.client = TAKE_FD(fd);
+    if (is_known)
+        *ret = request;
+    else
+        control_answer(&request, -EINVAL, "the profiler does not know this command");
+    return is_known;
 }
 
 int control_next(struct control *control, struct control_request *ret)
@@ -310,14 +467,19 @@ static int answer_read(int fd, pid_t target, char *text, size_t size, struct fai
 int control_ask(pid_t target, enum control_verb verb, char *answer, size_t size,
                 struct failure *why)
 {
+    struct follower follower = { .root = target };
     AUTO_CLOSE int fd = profiler_connect(target);
+    if (fd < 0 && fd != -EAGAIN) {
+        follower = follower_find(target);
+        fd = follower.root ? profiler_connect(follower.root) : -ENOENT;
+    }
     if (fd == -EAGAIN)
-        return no_answer(target, why);
+        return no_answer(follower.root, why);
     if (fd < 0)
         return failure_set(why, -ENOENT,
                            "no profiler of yours watches process %d; one that was started with "
                            "sudo is steered with sudo",
                            target);
-    send(fd, names[verb], strlen(names[verb]), MSG_NOSIGNAL);
-    return answer_read(fd, target, answer, size, why);
+    words_send(fd, verb, target);
+    return answer_read(fd, follower.root, answer, size, why);
 }

@@ -1,7 +1,8 @@
 /*
  * Steering a profiler from another command: a socket in the user's runtime directory, named after
- * the target. Who holds it is the target's only profiler of this user. Requests are words, answers
- * a result and a text; nothing here waits for a client.
+ * the target. Who holds it is the target's only profiler of this user; whether it follows another
+ * process it is asked there. Requests are words, answers a result and a text; nothing here waits
+ * for a client.
  */
 #pragma once
 
@@ -16,6 +17,7 @@ enum control_verb {
     CONTROL_STOP,
     CONTROL_STATUS,
     CONTROL_STATUS_JSON,
+    CONTROL_FOLLOWS, /* does it? */
     CONTROL_VERBS,
 };
 
@@ -30,6 +32,7 @@ struct control;
 
 struct control_request {
     enum control_verb verb;
+    pid_t target; /* of whom it was told: perhaps nobody that is followed */
     int client;
 };
 
@@ -49,9 +52,15 @@ void control_answer(struct control_request *request, int result, const char *tex
 
 /* ---- the command's side ---- */
 
+/* 0, or -EBUSY: a profiler of this user follows the target, as it does what begins below another
+ * one, or may do so and does not answer. Not for what a run launches: who follows the run itself
+ * will follow that, too, now or in a moment. */
+int control_check(pid_t target, struct failure *why);
+
 /*
- * 0 and the answer's text; the profiler's own refusal, explained; -ENOENT: no profiler of this user
- * watches the target; -ETIMEDOUT: it does not answer.
+ * Asks the profiler of the target, or the one that follows it. 0 and the answer's text; the
+ * profiler's own refusal, explained; -ENOENT: no profiler of this user watches the target;
+ * -ETIMEDOUT: it does not answer.
  */
 int control_ask(pid_t target, enum control_verb verb, char *answer, size_t size,
                 struct failure *why);

@@ -79,6 +79,11 @@ static struct member *member_find(struct members *members, pid_t pid)
     return NULL;
 }
 
+bool members_include(struct members *members, pid_t pid)
+{
+    return member_find(members, pid) != NULL;
+}
+
 static int member_add(struct members *members, struct member **ret)
 {
     if (ARRAY_GROW(members->list, members->count, members->capacity))

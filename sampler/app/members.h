@@ -24,6 +24,9 @@ void members_free(struct members *members);
 int members_join(struct members *members, pid_t pid, pid_t ppid, bool born, uint64_t cpu_ns,
                  uint64_t now_ns);
 
+/* Is it one of them, and alive as far as was heard? */
+bool members_include(struct members *members, pid_t pid);
+
 /* It became another program. 0 or -ENOMEM. */
 int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t stack_start,
                  uint64_t now_ns, struct profile *profile);

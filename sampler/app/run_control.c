@@ -36,6 +36,29 @@ size_t run_control_poll(const struct run *run, struct pollfd *into)
     return run->steered_count;
 }
 
+/* ---- who is meant ---- */
+
+/* They stay after their end, which their children may outlive. */
+static bool is_root(const struct run *run, pid_t pid)
+{
+    for (size_t i = 0; i < run->steered_count; i++)
+        if (run->steered[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* What is done is done to all that is profiled at once, and so is what is said of it. */
+static const char *target_text(const struct run *run, pid_t target, char *into, size_t size)
+{
+    if (is_root(run, target))
+        snprintf(into, size, "process %d", target);
+    else
+        snprintf(into, size, "process %d, followed with process %d,", target, run->steered[0].pid);
+    return into;
+}
+
+#define TARGET_TEXT(run, target) target_text(run, target, (char[80]){ "" }, 80)
+
 /* ---- answers ---- */
 
 /* As seen from anywhere. */
@@ -82,7 +105,7 @@ static const char *output_find(const struct run *run, char *into, size_t size)
     return into;
 }
 
-static void status_answer(struct run *run, pid_t target, struct control_request *request)
+static void status_answer(struct run *run, struct control_request *request)
 {
     AUTO_FREE char *text = NULL;
     size_t size;
@@ -92,7 +115,7 @@ static void status_answer(struct run *run, pid_t target, struct control_request 
     run_look(run, clock_ns(CLOCK_MONOTONIC), &sampling);
     members_look(run->members, &members);
     struct status status = {
-        .target = target,
+        .target = request->target,
         .profiler = getpid(),
         .version = run->version,
         .mode = run->settings.attached ? "attach" : "launch",
@@ -114,32 +137,51 @@ static void status_answer(struct run *run, pid_t target, struct control_request 
         control_answer(request, 0, text);
 }
 
-static int switch_answer(struct run *run, pid_t target, struct control_request *request)
+static int switch_answer(struct run *run, struct control_request *request)
 {
-    char text[64];
+    char text[128];
     bool on = request->verb == CONTROL_ON;
     int error = run_switch(run, on);
-    snprintf(text, sizeof text, "sampling of process %d is %s", target, on ? "on" : "off");
+    snprintf(text, sizeof text, "sampling of %s is %s", TARGET_TEXT(run, request->target),
+             on ? "on" : "off");
     control_answer(request, error, error ? "the profiler is out of memory" : text);
     return error;
 }
 
-static int request_follow(struct run *run, pid_t target, struct control_request *request)
+/* Nobody whom we do not follow is steered, nor kept from another profiler. */
+static bool stranger_answer(struct run *run, struct control_request *request)
 {
+    char text[160];
+    if (is_root(run, request->target) || members_include(run->members, request->target))
+        return false;
+    snprintf(text, sizeof text,
+             "no profiler of yours watches process %d; that of process %d does not follow it",
+             request->target, run->steered[0].pid);
+    control_answer(request, -ENOENT, text);
+    return true;
+}
+
+static int request_follow(struct run *run, struct control_request *request)
+{
+    if (stranger_answer(run, request))
+        return 0;
     switch (request->verb) {
     case CONTROL_ON:
     case CONTROL_OFF:
-        return switch_answer(run, target, request);
+        return switch_answer(run, request);
     case CONTROL_FLUSH:
         flush_answer(run, request);
         return 0;
     case CONTROL_STOP:
         run->stop = *request;
-        run->stop_target = target;
+        run->stop_target = request->target;
         run->finished = true;
         return 0;
+    case CONTROL_FOLLOWS:
+        control_answer(request, 0, "");
+        return 0;
     default:
-        status_answer(run, target, request);
+        status_answer(run, request);
         return 0;
     }
 }
@@ -150,7 +192,7 @@ int run_control_follow(struct run *run)
     int error = 0;
     for (size_t i = 0; i < run->steered_count; i++)
         while (!error && !run->finished && control_next(run->steered[i].control, &request))
-            error = request_follow(run, run->steered[i].pid, &request);
+            error = request_follow(run, &request);
     return error;
 }
 
@@ -165,7 +207,8 @@ static void stop_answer(struct run *run, int error, const char *path, const stru
         snprintf(saved, sizeof saved, "there was nothing to show");
     else
         saved_tell(path, saved, sizeof saved);
-    snprintf(text, sizeof text, "profiling of process %d has ended; %s", run->stop_target, saved);
+    snprintf(text, sizeof text, "profiling of %s has ended; %s", TARGET_TEXT(run, run->stop_target),
+             saved);
     control_answer(&run->stop, 0, text);
 }
 
@@ -173,8 +216,8 @@ void run_control_close(struct run *run, int error, const char *path, const struc
 {
     for (size_t i = 0; i < run->steered_count; i++)
         control_close(run->steered[i].control);
-    run->steered_count = 0;
     if (run->stop_target)
         stop_answer(run, error, path, why);
+    run->steered_count = 0;
     run->stop_target = 0;
 }

@@ -186,7 +186,9 @@ static int attach_target(struct run *run, pid_t pid, struct failure *why)
     int error = session_probe(pid, run->options->subprocesses, !run->options->nonblocking, why);
     if (error)
         return error;
-    error = run_control_open(run, pid, why);
+    error = control_check(pid, why);
+    if (!error)
+        error = run_control_open(run, pid, why);
     if (error)
         return error;
     error = run_memory_attach(run, pid, why);

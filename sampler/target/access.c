@@ -4,6 +4,7 @@
 
 #include "sampler/base/cleanup.h"
 #include "sampler/target/proc_file.h"
+#include "sampler/target/process.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -172,22 +173,6 @@ static bool user_namespace_differs(const struct process *process)
            strcmp(ours, theirs);
 }
 
-static bool descends_from_us(pid_t pid)
-{
-    enum { GENERATIONS = 1000 }; /* pids can be reused while we climb */
-    for (int i = 0; i < GENERATIONS && pid > 1; i++) {
-        char path[32];
-        struct proc_stat stat;
-        snprintf(path, sizeof path, "/proc/%d/stat", pid);
-        if (proc_read_stat(AT_FDCWD, path, &stat) < 0)
-            return false;
-        pid = stat.parent;
-        if (pid == getpid())
-            return true;
-    }
-    return false;
-}
-
 static int yama_scope(void)
 {
     char text[16];
@@ -232,7 +217,7 @@ void access_read_facts(const struct process *process, bool readable, struct acce
     bool owned = fstatat(process->proc_fd, "stat", &entry, 0) == 0;
     facts.proc_owner = owned ? entry.st_uid : facts.uids[1];
     facts.other_user_namespace = user_namespace_differs(process);
-    facts.descendant = descends_from_us(process->pid);
+    facts.descendant = process_descends(process->pid, getpid());
     facts.call_filtered = call_is_filtered();
     facts.yama = yama_scope();
     *ret = facts;

@@ -261,6 +261,18 @@ int process_list_descendants(pid_t pid, pid_t **ret)
     return (int)used - 1;
 }
 
+bool process_descends(pid_t pid, pid_t ancestor)
+{
+    enum { GENERATIONS = 1000 }; /* pids can be reused while we climb */
+    struct proc_stat stat;
+    for (int i = 0; i < GENERATIONS && pid > 1 && !proc_read_pid_stat(pid, &stat); i++) {
+        pid = stat.parent;
+        if (pid == ancestor)
+            return true;
+    }
+    return false;
+}
+
 static pid_t inner_pid_read(pid_t pid)
 {
     char path[32], status[STATUS_SIZE];

@@ -51,5 +51,8 @@ bool process_read_arguments(pid_t pid, char *text, size_t size, const char **arg
 /* The pids of all descendants, breadth first: count, or negative errno. Caller frees. */
 int process_list_descendants(pid_t pid, pid_t **ret);
 
+/* As far as parents can be followed upwards: whoever lost its parent is its new one's. */
+bool process_descends(pid_t pid, pid_t ancestor);
+
 /* The descendant that its own, innermost PID namespace numbers so; 0: there is none. */
 pid_t process_find_inner(pid_t ancestor, pid_t inner_pid);

@@ -112,15 +112,15 @@ def attached(test, target, *words):
 
 
 class Launched(Profiler):
-    """It starts steered.py itself, which tells its own pid."""
+    """It starts steered.py itself, or by what stands in front, and that tells its own pid."""
 
-    def __init__(self, test, case):
+    def __init__(self, test, case, *options, prefix=()):
         self.go_read, self.go = os.pipe()
         self.ready, self.ready_write = os.pipe()
         script = harness.CURRENT.inner(os.path.join(PROGRAMS, "steered.py"))
         pipes = (self.go_read, self.ready_write)
-        super().__init__(test, *FINE_RATE, "--", *harness.CURRENT.command(script, case),
-                         pass_fds=pipes)
+        command = [*prefix, *harness.CURRENT.command(script, case)]
+        super().__init__(test, *FINE_RATE, *options, "--", *command, pass_fds=pipes)
         self.env["TARGET_PIPES"] = "%d,%d" % (self.ready_write, self.go_read)
 
     def __enter__(self):

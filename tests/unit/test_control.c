@@ -87,6 +87,7 @@ static void check_round(struct control *control, enum control_verb verb, int res
     asker_start(&asker, verb);
     struct control_request request = await_request(control);
     assert_int_equal(request.verb, verb);
+    assert_int_equal(request.target, target);
     control_answer(&request, result, text);
     pthread_join(asker.thread, NULL);
     assert_int_equal(asker.result, result);
@@ -204,6 +205,62 @@ static void test_killed_profiler_leaves_nothing(void **state)
     check_round(control, CONTROL_ON, 0, "mine");
 }
 
+/* A profiler of the test that follows nobody but itself. */
+static void follow_oneself(struct child_side *side)
+{
+    struct control *control = open_control();
+    child_say_ready(side);
+    for (;;) {
+        char text[32];
+        struct control_request request = await_request(control);
+        snprintf(text, sizeof text, "of %d", request.target);
+        control_answer(&request, request.target == getpid() ? 0 : -ENOENT, text);
+    }
+}
+
+/* It answers for those alone whom it follows. */
+static void test_follower(void **state)
+{
+    (void)state;
+    char answer[64], wanted[64];
+    struct failure why = { 0 };
+    AUTO_CHILD struct child child = child_start(follow_oneself, NULL);
+    child_await_ready(&child);
+    assert_int_equal(control_ask(child.pid, CONTROL_OFF, answer, sizeof answer, &why), 0);
+    snprintf(wanted, sizeof wanted, "of %d", child.pid);
+    assert_string_equal(answer, wanted);
+    assert_int_equal(control_check(child.pid, &why), -EBUSY);
+    snprintf(wanted, sizeof wanted, "by process %d: ", child.pid);
+    assert_non_null(strstr(why.text, wanted));
+    assert_int_equal(control_ask(getppid(), CONTROL_STOP, answer, sizeof answer, &why), -ENOENT);
+    assert_non_null(strstr(why.text, "no profiler of yours watches"));
+    assert_int_equal(control_check(getppid(), &why), 0);
+}
+
+/* It is not waited for for long, and believed to follow whoever descends from its target. */
+static void test_silent_follower(void **state)
+{
+    (void)state;
+    struct failure why = { 0 };
+    AUTO_CHILD struct child child = child_start(hold_control, NULL);
+    child_await_ready(&child);
+    uint64_t began_s = seconds_now();
+    assert_int_equal(control_check(getppid(), &why), 0);
+    assert_int_equal(control_check(child.pid, &why), -EBUSY);
+    assert_non_null(strstr(why.text, "whose profiler does not answer"));
+    assert_in_range(seconds_now() - began_s, 0, CHILD_SECONDS / 2);
+}
+
+/* Who asks from within a run is not told of that very run, which could not answer meanwhile. */
+static void test_own_socket(void **state)
+{
+    (void)state;
+    AUTO_CONTROL struct control *control = open_control();
+    AUTO_CHILD struct child child = child_start(rest, NULL);
+    child_await_ready(&child);
+    assert_int_equal(control_check(child.pid, NULL), 0);
+}
+
 static mode_t mode_of(const char *path)
 {
     struct stat stat_buffer;
@@ -308,6 +365,9 @@ int main(void)
         TEST(test_second_profiler),
         TEST(test_second_profiler_elsewhere),
         TEST(test_killed_profiler_leaves_nothing),
+        TEST(test_follower),
+        TEST(test_silent_follower),
+        TEST(test_own_socket),
         TEST(test_modes),
         TEST(test_open_folder_is_refused),
         TEST(test_symlink_is_refused),

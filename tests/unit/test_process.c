@@ -281,6 +281,10 @@ static void test_descendants(void **state)
     AUTO_FREE pid_t *found = NULL;
     assert_int_equal(process_list_descendants(child.pid, &found), 4);
     assert_memory_equal(found, board->pids, sizeof board->pids);
+    assert_true(process_descends(board->pids[3], child.pid));
+    assert_true(process_descends(board->pids[3], getpid()));
+    assert_false(process_descends(board->pids[3], board->pids[2]));
+    assert_false(process_descends(child.pid, child.pid));
 
     AUTO_FREE pid_t *none = NULL;
     assert_int_equal(process_list_descendants(board->pids[3], &none), 0);
