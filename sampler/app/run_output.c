@@ -205,7 +205,7 @@ static int set_aside_note(struct run *run)
         return 0;
     snprintf(note, sizeof note, "the configuration's %s had no effect: %s", run->options->set_aside,
              run->options->verb == VERB_ATTACH ? "that is for programs that are started here"
-                                               : "that is for another way to start a program");
+                                               : "that is for another way to profile");
     return profile_add_note(run->profile, note);
 }
 

@@ -21,11 +21,17 @@ static int configure(const char *text, enum verb verb, const struct option_set *
     return config_parse(text, strlen(text), "scalene.yaml", said ? said : &nothing, options, why);
 }
 
-static void configure_fine(const char *text, const struct option_set *said, struct options *options)
+static void configure_as(enum verb verb, const char *text, const struct option_set *said,
+                         struct options *options)
 {
     struct failure why;
-    if (configure(text, VERB_RUN, said, options, &why))
+    if (configure(text, verb, said, options, &why))
         fail_msg("%s: %s", text, why.text);
+}
+
+static void configure_fine(const char *text, const struct option_set *said, struct options *options)
+{
+    configure_as(VERB_RUN, text, said, options);
 }
 
 static char *written(const struct options *options)
@@ -62,14 +68,15 @@ static void test_every_key_takes_effect(void **state)
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &option_rows[i];
         char text[128], scratch[64], under[64];
-        if (!option_is_configurable(row) || !option_goes_with(row, VERB_RUN))
+        enum verb verb = option_goes_with(row, VERB_RUN) ? VERB_RUN : VERB_ATTACH;
+        if (!option_is_configurable(row) || !option_goes_with(row, verb))
             continue;
         snprintf(under, sizeof under, "%s", row->name);
         for (char *at = under; *at; at++)
             *at = *at == '-' ? '_' : *at;
         snprintf(text, sizeof text, "%s: %s\n", tried % 2 ? under : row->name, unusual(row));
         CLEANUP(options_done) struct options options = option_defaults;
-        configure_fine(text, NULL, &options);
+        configure_as(verb, text, NULL, &options);
         const char *now = option_text(row, &options, 0, scratch, sizeof scratch);
         assert_string_equal(now, row->type == TYPE_INTERVAL ? "4" : unusual(row));
         tried++;
@@ -106,12 +113,13 @@ static void test_printed_and_read_again(void **state)
 {
     (void)state;
     CLEANUP(options_done) struct options first = option_defaults, second = option_defaults;
-    configure_fine("output: 'yes'\nprofile-only: [größe, 'it''s: #1', \"a\\tb\"]\npid: [7, 8]\n"
-                   "rate: 0.1\nmax_overhead: 1e-3\nmalloc-threshold: 0\nprogram-path: '12'\n"
-                   "memory: true\nformat: cli\n",
-                   NULL, &first);
+    configure_as(VERB_ATTACH,
+                 "output: 'yes'\nprofile-only: [größe, 'it''s: #1', \"a\\tb\"]\npid: [7, 8]\n"
+                 "rate: 0.1\nmax_overhead: 1e-3\nmalloc-threshold: 0\nprogram-path: '12'\n"
+                 "memory: true\nformat: cli\n",
+                 NULL, &first);
     AUTO_FREE char *text = written(&first);
-    configure_fine(text, NULL, &second);
+    configure_as(VERB_ATTACH, text, NULL, &second);
     AUTO_FREE char *again = written(&second);
     assert_string_equal(text, again);
     assert_string_equal(second.output, "yes");
@@ -164,13 +172,13 @@ static void test_command_line_beats_file(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CLEANUP(options_done) struct options options = option_defaults;
         struct option_set said = { { false } };
-        options.verb = VERB_RUN;
+        options.verb = VERB_ATTACH;
         AUTO_FREE char *before = written(&options);
-        said.has[option_find(VERB_RUN, rows[i].said, strlen(rows[i].said)) - option_rows] = true;
-        configure_fine(rows[i].text, &said, &options);
+        said.has[option_find(VERB_ATTACH, rows[i].said, strlen(rows[i].said)) - option_rows] = true;
+        configure_as(VERB_ATTACH, rows[i].text, &said, &options);
         AUTO_FREE char *after = written(&options);
         assert_string_equal(after, before);
-        configure_fine(rows[i].text, NULL, &options);
+        configure_as(VERB_ATTACH, rows[i].text, NULL, &options);
         AUTO_FREE char *without = written(&options);
         assert_string_not_equal(without, before);
     }
@@ -297,6 +305,9 @@ static void test_other_verbs(void **state)
         { VERB_ATTACH, "disable-jit: true\npython: pypy\nrate: 5\n", "disable-jit,python" },
         { VERB_LAUNCH, "disable-jit: true\npython: pypy\nrate: 5\n", "python" },
         { VERB_RUN, "disable-jit: true\npython: pypy\nrate: 5\n", NULL },
+        { VERB_ATTACH, "pid: 77\nrate: 5\n", NULL },
+        { VERB_LAUNCH, "pid: 77\nrate: 5\n", "pid" },
+        { VERB_RUN, "pid: [77, 78]\nrate: 5\n", "pid" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CLEANUP(options_done) struct options options = option_defaults;
@@ -308,6 +319,7 @@ static void test_other_verbs(void **state)
         else
             assert_null(options.set_aside);
         assert_true(rows[i].verb != VERB_ATTACH || !options.disable_jit);
+        assert_true(rows[i].verb == VERB_ATTACH || !options.pids.count);
     }
     CLEANUP(options_done) struct options options = option_defaults;
     struct failure why;
