@@ -41,6 +41,11 @@ static void view_help(FILE *out)
     help_write(out, VERB_VIEW, true);
 }
 
+static void dump_help(FILE *out)
+{
+    help_write(out, VERB_DUMP, true);
+}
+
 static void man_page(FILE *out)
 {
     man_page_write(out, "1.2.3");
@@ -125,6 +130,9 @@ static void test_one_verb(void **state)
     assert_non_null(strstr(text, "--reduced"));
     assert_null(strstr(text, "--rate"));
     assert_null(strstr(text, "dump --pid"));
+    AUTO_FREE char *dump = text_of(dump_help);
+    assert_null(strstr(dump, "may be given again")); /* which attaching alone takes */
+    assert_non_null(strstr(dump, "JSON instead of text\n"));
 }
 
 static void test_fits(void **state)
