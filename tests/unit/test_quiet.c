@@ -21,8 +21,13 @@ static int stay(struct dl_phdr_info *info, size_t size, void *side)
     return 1;
 }
 
+static _Atomic int spinning;
+
+/* Who begins may be in the allocator still. */
 static void *walk(void *side)
 {
+    while (spinning < THREADS)
+        sched_yield();
     dl_iterate_phdr(stay, side);
     child_say_ready(side);
     pause();
@@ -32,6 +37,7 @@ static void *walk(void *side)
 static void *spin(void *unused)
 {
     volatile unsigned long count = 0;
+    spinning++;
     while (++count)
         ;
     return unused;
@@ -82,6 +88,7 @@ static void test_one_is_there(void **state)
     (void)state;
     AUTO_CHILD struct child child = child_start(begin, NULL);
     struct asked asked = asked_open(&child);
+    await(thread_letter(child.pid) == 'S');
     assert_int_equal(ask(&asked), -EAGAIN);
     assert_non_null(strstr(asked.obstacle, "loader"));
     assert_true(asked.thread && asked.thread != child.pid);
