@@ -235,7 +235,7 @@ static bool frame_add(struct native_unwind *unwind, struct walk_position *positi
     *ret_frame = (struct native_frame){
         .ip = position->ip - !(leaf || signal),
         .sp = position->sp,
-        .cfa = unwind->image->stack_start + unwind->image->size,
+        .cfa = position->sp,
     };
     bool more =
         frame_step(unwind, &caller, innermost) && caller_is_sound(unwind, position, &caller, leaf);

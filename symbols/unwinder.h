@@ -19,8 +19,8 @@ struct stack_image {
 struct native_frame {
     remote_addr ip; /* of the instruction that runs or calls (return address - 1 for callers) */
     remote_addr sp;
-    remote_addr cfa; /* the caller's sp: [sp, cfa) is this frame's part of the stack. In the last
-                        frame, whose caller is not known, the end of the copy */
+    remote_addr cfa; /* the caller's sp: [sp, cfa) is this frame's part of the stack. The last one,
+                        whose caller is not known, has none: what lies further out is not its own */
 };
 
 struct native_unwind;

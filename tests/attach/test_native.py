@@ -6,6 +6,7 @@ import unittest
 import harness
 import installed
 from harness import Target
+from profiler import Profiler, cpu_of, function_of
 
 
 class NativeTest(harness.AttachTest):
@@ -105,6 +106,40 @@ class Order(NativeTest):
             frames = self.frames_of(target, tids[truth["tid"]])
             outside = frames[self.python_index(frames, "called_from_c") + 1 :]
             self.assertEqual({frame["kind"] for frame in outside}, {"native"})
+
+
+class MadeCode(NativeTest):
+    """A walk ends in code that nothing describes: it is shown, and all Python frames below it."""
+
+    def assert_made(self, frame):
+        self.assertEqual((frame["kind"], frame["name"], frame["module"]), ("native", None, None))
+
+    def test_calls_python(self):
+        with Target("made_code.py", "calling") as target:
+            self.check_truth(target, self.dump(target, "--native"))
+            frames = self.frames_of(target)
+            between = self.native_between(frames, "called", "calling")
+            self.assertGreater(len(between), 1)
+            self.assert_made(between[-1])
+            beyond = frames[self.python_index(frames, "calling") :]
+            self.assertEqual({frame["kind"] for frame in beyond}, {"py"})
+
+    def test_runs(self):
+        with Target("made_code.py", "spinning") as target:
+            tid = target.tids()[target.facts["tids"]["spinner"]]
+            frames = self.frames_of(target, tid)
+            self.assert_made(frames[0])
+            self.assertEqual(self.python_index(frames, "spin"), 1)
+            self.assertEqual(frames[-1]["name"].split(".")[-1], "_bootstrap")
+
+    def test_its_time_is_native(self):
+        with Target("made_code.py", "spinning") as target:
+            with Profiler(self, "--pid", target.pid, "--duration", "1") as profiler:
+                profiler.end()
+                spin = function_of(profiler.profile(), "spin")
+            self.assertGreater(spin["cpu_native_s"], 0.9 * cpu_of(spin))
+            self.assertEqual([(top["symbol"], top["module"]) for top in spin["native_top"]],
+                             [("", "")])
 
 
 class NothingLost(NativeTest):

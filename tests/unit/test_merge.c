@@ -186,6 +186,36 @@ static void test_what_lies_beyond_the_copy_is_kept(void **state)
     assert_false(scene.placed);
 }
 
+/* Code without unwind tables: where it lies on the stack is known, and not who called it. */
+static void test_what_a_walk_ends_in_is_shown(void **state)
+{
+    (void)state;
+    struct scene scene = { .native_count = 0 };
+    native_push(&scene, 0);
+    native_push(&scene, EVALUATOR);
+    native_push(&scene, 2);
+    scene.native[2].cfa = scene.native[2].sp;
+    python_push(&scene, true, anchor_in(1));
+    python_push(&scene, false, 0);
+    python_push(&scene, true, anchor_in(3));
+    assert_merged(&scene, "a f0 c f1 f2");
+    assert_false(scene.placed);
+}
+
+/* The interpreter's own loop is none that anybody looks for, wherever a walk ends. */
+static void test_an_evaluation_that_a_walk_ends_in(void **state)
+{
+    (void)state;
+    struct scene scene = { .native_count = 0 };
+    native_push(&scene, 0);
+    native_push(&scene, EVALUATOR);
+    scene.native[1].cfa = scene.native[1].sp;
+    python_push(&scene, true, anchor_in(1));
+    python_push(&scene, true, anchor_in(2));
+    assert_merged(&scene, "a f0 f1");
+    assert_false(scene.placed);
+}
+
 /* ---- without ---- */
 
 static void test_the_stack_holds_the_frame(void **state)
@@ -348,6 +378,8 @@ int main(void)
         cmocka_unit_test(test_two_runs_in_one_frame),
         cmocka_unit_test(test_a_frame_that_was_not_unwound),
         cmocka_unit_test(test_what_lies_beyond_the_copy_is_kept),
+        cmocka_unit_test(test_what_a_walk_ends_in_is_shown),
+        cmocka_unit_test(test_an_evaluation_that_a_walk_ends_in),
         cmocka_unit_test(test_the_stack_holds_the_frame),
         cmocka_unit_test(test_an_evaluation_that_was_skipped),
         cmocka_unit_test(test_one_frame_an_evaluation),

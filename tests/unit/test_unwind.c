@@ -60,8 +60,7 @@ static void assert_sound(const struct walk *walk)
         assert_int_equal(walk->frames[i].cfa, walk->frames[i + 1].sp);
     }
     if (walk->count)
-        assert_int_equal(walk->frames[walk->count - 1].cfa,
-                         walk->image.stack_start + walk->image.size);
+        assert_int_equal(walk->frames[walk->count - 1].cfa, walk->frames[walk->count - 1].sp);
 }
 
 static void walk_image(struct walk *walk)
