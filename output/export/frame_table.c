@@ -25,12 +25,16 @@ static uint64_t known_or_0(int64_t number)
     return number > 0 ? (uint64_t)number : 0;
 }
 
-/* A native function without a symbol is called by where it is in its module. */
+/* A native function without a symbol is called by where it is in its module; all code that was made
+ * in memory has one name. */
 static const char *frame_name(struct frame_table *table, const struct report_frame *frame)
 {
     char offset[32] = "?";
     if (frame->display_name && *frame->display_name)
         return frame_table_text(table, frame->display_name);
+    bool has_module = frame->filename_or_module && *frame->filename_or_module;
+    if (is_native(frame) && !has_module)
+        return intern_text(table->texts, IN_NO_FILE);
     if (is_native(frame) && frame->offset >= 0)
         snprintf(offset, sizeof offset, "0x%" PRIx64, frame->offset);
     return intern_text(table->texts, offset);

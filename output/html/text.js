@@ -106,7 +106,7 @@ function waits(all) {
 }
 
 function natives(list) {
-    const file = (path) => shown(path.split("/").pop());
+    const file = (path) => shown(path.split("/").pop() || "[anonymous memory]");
     return list.map((one) => (one.symbol ? `${shown(one.symbol)} (${file(one.module)})`
                                          : file(one.module)) + ` ${seconds(one.seconds)}`).join(", ");
 }

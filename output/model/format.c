@@ -224,7 +224,7 @@ static void put_native(struct out *out, const struct native_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct native_share *share = &list->items[i];
-        const char *module = file_name(share->module);
+        const char *module = *share->module ? file_name(share->module) : IN_NO_FILE;
         if (*share->symbol)
             put(out, "%s%s (%s) ", i ? ", " : "", share->symbol, module);
         else

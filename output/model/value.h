@@ -34,6 +34,9 @@ struct native_share {
     double seconds;
 };
 
+/* What views and exports call native code without a module: it was made in memory. */
+#define IN_NO_FILE "[anonymous memory]"
+
 /* Lists: a pointer, then a count. Borrowed from the report's arena. */
 struct text_list {
     const char **items;

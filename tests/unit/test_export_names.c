@@ -139,6 +139,19 @@ static void test_names(void **state)
     }
 }
 
+/* Code that was made in memory has no name, no module, and no place there. */
+static void test_made_code(void **state)
+{
+    (void)state;
+    struct named named;
+    size_t size = 0;
+    named_fill(&named, "name");
+    named.native.display_name = named.native.filename_or_module = "";
+    named.native.offset = 0;
+    AUTO_FREE char *text = exported_bytes("collapsed", &named.report, &size);
+    assert_non_null(strstr(text, ";[anonymous memory] 3\n"));
+}
+
 /* Numbers that are none, or point nowhere: they say nothing, and end nothing. */
 static void test_numbers(void **state)
 {
@@ -195,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_made_code),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_nothing_at_all),
     };

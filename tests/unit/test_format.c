@@ -102,6 +102,8 @@ static void put_lists(void)
         "\"sha256_block\"}, "
         "{\"module\": \"[vdso]\", \"seconds\": 0.002, \"symbol\": \"\"}]",
         &(struct native_list){ natives, 2 });
+    put(VALUE_NATIVE, "[{\"module\": \"\", \"seconds\": 1.5, \"symbol\": \"\"}]",
+        &(struct native_list){ &(struct native_share){ "", "", 1.5 }, 1 });
     put(VALUE_WAITS, "{}", &(struct wait_times){ { 0 } });
     put(VALUE_WAITS, "{\"sleep\": 1.5}", &(struct wait_times){ { [4] = 1.5 } });
     put(VALUE_WAITS, "{\"gil\": 0.25, \"lock\": 0.5, \"io\": 30.0}",
