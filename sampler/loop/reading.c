@@ -38,6 +38,10 @@ struct reading {
     struct py_stack stack;
     struct stack_image image; /* size 0: no native stack */
     bool native, may_pause;
+    bool cut;      /* frames that lie too deep are left out */
+    bool unplaced; /* others lie further out than the walk of the C stack came */
+    bool refused;  /* it cannot be paused, and is still there */
+    size_t native_count;
     uint64_t core_held_ns; /* since when, or 0: it is not */
     enum py_moment still;  /* what a thread that stands still is met at */
 };
@@ -208,6 +212,7 @@ static int read_paused(struct reading *reading)
     bool runs = reading->slot->probe_open && !reading->wait.off_cpu;
     int error = runs ? thread_pause_running(reading->slot->tid, holder, &pause)
                      : thread_pause(reading->slot->tid, &pause);
+    reading->refused = error && error != -ESRCH;
     if (error)
         return error;
     hold.stop_ns = clock_ns(CLOCK_MONOTONIC) - since_ns;
@@ -315,6 +320,9 @@ static int frames_fill(struct reading *reading, struct thread_event *event, bool
         return count;
     event->frame_count = (size_t)count;
     bool cut = native_is_cut(reading, input.native_count);
+    reading->cut = cut || reading->stack.truncated;
+    reading->unplaced = !cut && !*ret_placed;
+    reading->native_count = input.native_count;
     *ret_placed = cut || (*ret_placed && native_is_whole(reader, input.native_count));
     event->holds_gil = reading->stack.holds_gil;
     event->state = state_of(reading);
@@ -341,6 +349,24 @@ static int look_unpaused(struct reading *reading, struct thread_event *event, bo
     return error ? error : frames_fill(reading, event, ret_placed);
 }
 
+/*
+ * Is it certain that more native frames are there than could be found? The C library has code that
+ * no table describes, too, but a thread is there for a moment alone (clone3).
+ */
+static bool native_is_lost(const struct reading *reading, bool paused)
+{
+    const struct stack_reader *reader = reading->reader;
+    size_t count = reading->native_count;
+    struct native_symbol last = { 0 };
+    if (!reading->native || !reading->unplaced)
+        return false;
+    if (!paused)
+        return reading->refused;
+    if (count)
+        native_symbols_find(reader->symbols, reader->native[count - 1].ip, &last);
+    return !native_is_whole(reader, count) && !in_c_library(&last);
+}
+
 /* A blocked thread is paused only when its native frames cannot be told without all of its
  * registers. */
 static int look_once(struct reading *reading, struct thread_event *event)
@@ -353,9 +379,12 @@ static int look_once(struct reading *reading, struct thread_event *event)
     if (enough || !reading->may_pause || (error && !is_torn(error)))
         return error;
     int paused = read_paused(reading);
-    if (!paused)
-        return frames_fill(reading, event, &placed);
-    return error ? paused : 0;
+    if (paused && error)
+        return paused;
+    error = paused ? 0 : frames_fill(reading, event, &placed);
+    if (!error && !event->error && native_is_lost(reading, paused == 0))
+        event->error = "the native stack could not be followed to its beginning";
+    return error;
 }
 
 static unsigned tries_of(const struct reading *reading)
@@ -393,7 +422,7 @@ static int look(struct reading *reading, struct thread_event *event)
     else
         *(error ? &counts->dropped : failed ? &counts->retried : &counts->clean) += 1;
     counts->refused += error == -EPERM;
-    counts->cut += !error && event->error;
+    counts->cut += !error && reading->cut;
     return error;
 }
 

@@ -5,8 +5,10 @@ import unittest
 
 import harness
 import installed
-from harness import Target
+from harness import Target, state_of, until
 from profiler import Profiler, cpu_of, function_of
+
+LOST = "the native stack could not be followed to its beginning"
 
 
 class NativeTest(harness.AttachTest):
@@ -109,15 +111,22 @@ class Order(NativeTest):
 
 
 class MadeCode(NativeTest):
-    """A walk ends in code that nothing describes: it is shown, and all Python frames below it."""
+    """A walk ends in code that nothing describes: it is shown, all Python frames below it, and it
+    is said."""
+
+    def frames_of(self, target, tid=None):
+        thread = self.thread_of(self.dump(target, "--native"), tid or target.pid)
+        self.assertEqual(thread["error"], LOST)
+        return thread["frames"]
 
     def assert_made(self, frame):
         self.assertEqual((frame["kind"], frame["name"], frame["module"]), ("native", None, None))
 
     def test_calls_python(self):
         with Target("made_code.py", "calling") as target:
-            self.check_truth(target, self.dump(target, "--native"))
             frames = self.frames_of(target)
+            (truth,) = target.facts["threads"]
+            self.assertEqual(self.program_frames({"frames": frames}), truth["frames"])
             between = self.native_between(frames, "called", "calling")
             self.assertGreater(len(between), 1)
             self.assert_made(between[-1])
@@ -132,14 +141,29 @@ class MadeCode(NativeTest):
             self.assertEqual(self.python_index(frames, "spin"), 1)
             self.assertEqual(frames[-1]["name"].split(".")[-1], "_bootstrap")
 
-    def test_its_time_is_native(self):
+    def test_its_time_is_not_python(self):
         with Target("made_code.py", "spinning") as target:
             with Profiler(self, "--pid", target.pid, "--duration", "1") as profiler:
                 profiler.end()
-                spin = function_of(profiler.profile(), "spin")
-            self.assertGreater(spin["cpu_native_s"], 0.9 * cpu_of(spin))
+                profile = profiler.profile()
+            self.assertFalse([note for note in profile["notes"] if "deeper" in note])
+            spin = function_of(profile, "spin")
+            self.assertLess(spin["cpu_python_s"], 0.1 * cpu_of(spin))
             self.assertEqual([(top["symbol"], top["module"]) for top in spin["native_top"]],
                              [("", "")])
+
+
+class NoPause(NativeTest):
+    def test_waits_for_a_child_of_vfork(self):
+        """It would stop only when its child has ended, and two registers do not lead far."""
+        with Target("threads.py", "waiting", "vfork") as target:
+            tid = target.tids()[target.facts["tids"]["waiter"]]
+            until(lambda: state_of(tid) == "D", "a thread that waits for its child")
+            thread = self.thread_of(self.dump(target, "--native"), tid)
+            frames = [frame for frame in thread["frames"] if frame["kind"] == "py"]
+            self.assertEqual(self.python_index(frames, "wait_vfork"), 0)
+            self.assertEqual(self.python_index(frames, "_bootstrap"), len(frames) - 1)
+            self.assertEqual(thread["error"], LOST)
 
 
 class NothingLost(NativeTest):
