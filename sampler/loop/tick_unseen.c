@@ -166,9 +166,10 @@ static uint64_t pending_flush(struct target *target, struct account *account)
     uint64_t ns = account->pending_ns;
     if (!ns || !account->has_stack)
         return 0;
-    struct sample_event *sample = tail_add(target, account);
-    /* of a thread whose looks were whole: waking up and going to sleep again */
-    *(account->lost ? &sample->native_ns : &sample->kernel_ns) = ns;
+    if (account->lost || account_is_busy(account))
+        tail_tell(target, account, ns);
+    else /* waking up and going to sleep again */
+        tail_add(target, account)->kernel_ns = ns;
     account->pending_ns = 0;
     return ns;
 }
