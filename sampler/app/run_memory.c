@@ -72,7 +72,7 @@ static int memory_prepare(struct run_memory *memory, char *const *command)
         error = command_check(memory, command, shim_folder_library(memory->folder));
     if (error)
         return error;
-    memory->environment = preload_environment(shim_folder_library(memory->folder));
+    memory->environment = preload_environment(shim_folder_preload(memory->folder));
     return memory->environment ? 0 : failure_set(&memory->obstacle, -ENOMEM, "out of memory");
 }
 

@@ -6,6 +6,7 @@
 #include "sampler/loop/ring_reader.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #define LIBRARY "libscalene_shim.so"
 #define RING "ring"
+#define TOKEN "$LIB/" /* ld.so(8) */
 #define PARENT "/tmp"
 #define PREFIX "scalene-attach-shim-"
 
@@ -25,6 +27,7 @@ struct shim_folder {
     int fd;
     char path[PATH_SIZE];
     char library[PATH_SIZE + sizeof LIBRARY + 1];
+    char preload[PATH_SIZE + sizeof TOKEN + sizeof LIBRARY + 1];
 };
 
 DEFINE_CLEANUP(char *, free)
@@ -75,6 +78,31 @@ static int library_bring(const char *library, int folder_fd)
         return symlinkat(library, folder_fd, LIBRARY) < 0 ? -errno : 0;
     AUTO_CLOSE int from = open(library, O_RDONLY | O_CLOEXEC);
     return from < 0 ? -errno : library_copy(from, folder_fd);
+}
+
+/* ---- the name that glibc alone understands ---- */
+
+/* The parts of what $LIB stands for: lib, lib64, and Debian's lib/x86_64-linux-gnu. */
+static const char *const place_parts[] = { "lib", "lib64", "x86_64-linux-gnu",
+                                           "aarch64-linux-gnu" };
+
+enum { PLACE_PARTS = sizeof place_parts / sizeof *place_parts };
+
+/* Each is the folder itself, so that the library has its ring beside it wherever it is found. */
+static int places_make(int folder_fd)
+{
+    for (size_t i = 0; i < PLACE_PARTS; i++)
+        if (symlinkat(".", folder_fd, place_parts[i]) < 0)
+            return -errno;
+    return 0;
+}
+
+/* It opens the file, and loads nothing. */
+static bool loader_finds(const char *library)
+{
+    dlerror();
+    dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    return !dlerror();
 }
 
 /* ---- what others left ---- */
@@ -128,6 +156,8 @@ static bool is_used(const char *folder)
 static void folder_remove(int fd, const char *path)
 {
     unlinkat(fd, LIBRARY, 0);
+    for (size_t i = 0; i < PLACE_PARTS; i++)
+        unlinkat(fd, place_parts[i], 0);
     rmdir(path);
 }
 
@@ -189,7 +219,15 @@ static int folder_make(struct shim_folder *folder)
     if (folder->fd < 0 || flock(folder->fd, LOCK_EX) < 0 || fchmod(folder->fd, 0711) < 0)
         return -errno;
     snprintf(folder->library, sizeof folder->library, "%s/" LIBRARY, folder->path);
-    return 0;
+    return places_make(folder->fd);
+}
+
+/* A C library that has yet another place for $LIB is told the library's own. */
+static void folder_name(struct shim_folder *folder)
+{
+    snprintf(folder->preload, sizeof folder->preload, "%s/" TOKEN LIBRARY, folder->path);
+    if (!loader_finds(folder->preload))
+        snprintf(folder->preload, sizeof folder->preload, "%s", folder->library);
 }
 
 int shim_folder_open(const char *library, int ring_fd, struct shim_folder **ret,
@@ -210,6 +248,7 @@ int shim_folder_open(const char *library, int ring_fd, struct shim_folder **ret,
     if (error)
         return failure_set(why, error, "the shim could not be brought to " PARENT ": %s",
                            strerror(-error));
+    folder_name(folder);
     *ret = TAKE_PTR(folder);
     return 0;
 }
@@ -217,4 +256,9 @@ int shim_folder_open(const char *library, int ring_fd, struct shim_folder **ret,
 const char *shim_folder_library(const struct shim_folder *folder)
 {
     return folder->library;
+}
+
+const char *shim_folder_preload(const struct shim_folder *folder)
+{
+    return folder->preload;
 }

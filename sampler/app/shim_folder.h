@@ -25,8 +25,12 @@ struct shim_folder;
 int shim_folder_open(const char *library, int ring_fd, struct shim_folder **ret,
                      struct failure *why);
 
-/* The path for LD_PRELOAD. */
 const char *shim_folder_library(const struct shim_folder *folder);
+
+/* For LD_PRELOAD: a path with a token that glibc replaces, and under which another C library finds
+ * nothing. musl passes over a library that is not there, but ends a program for one that it cannot
+ * link. */
+const char *shim_folder_preload(const struct shim_folder *folder);
 
 /* Nobody finds the ring any more. The library stays for those that may load it yet, if any may. */
 void shim_folder_close(struct shim_folder *folder, bool may_be_used);

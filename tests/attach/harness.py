@@ -62,11 +62,11 @@ def children_of(pid):
     return found
 
 
-def build_c(test, output, source, *words):
-    """A program or library of tests/programs, for this system."""
-    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+def build_c(test, output, source, *words, by=None):
+    """A program or library of tests/programs, for this system, or `by` a compiler for another."""
+    compiler = shutil.which(by or os.environ.get("CC", "cc")) or shutil.which(by or "gcc")
     if not compiler:
-        test.skipTest("needs a C compiler")
+        test.skipTest("needs %s" % (by or "a C compiler"))
     subprocess.run([compiler, "-O1", "-o", output, os.path.join(PROGRAMS, source), *words],
                    check=True)
 

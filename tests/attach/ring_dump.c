@@ -63,7 +63,7 @@ static int command_run(struct ring_reader *reader, const char *library, const ch
     pid_t pid;
     if (!out || shim_folder_open(library, ring_reader_fd(reader), &folder, why))
         return OWN_FAILURE;
-    char **environment = preload_environment(shim_folder_library(folder));
+    char **environment = preload_environment(shim_folder_preload(folder));
     ring_reader_arm(reader, true);
     int status = environment && !posix_spawnp(&pid, argv[0], NULL, NULL, argv, environment)
                      ? command_follow(pid, reader, &dump)

@@ -281,8 +281,9 @@ class Unharmed(MemoryTest):
         own = bare[1]["environment"].pop("LD_PRELOAD", None)
         ours = profiled[1]["environment"].pop("LD_PRELOAD")
         self.assertEqual(profiled, bare)
-        self.assertRegex(ours, r"\A/\S+/libscalene_shim\.so%s\Z" % (":" + own if own else ""))
-        self.assertFalse(os.path.exists(ours.split(":")[0]), "left behind")
+        self.assertRegex(ours, r"\A/\S+/\$LIB/libscalene_shim\.so%s\Z" %
+                         (":" + own if own else ""))
+        self.assertFalse(os.path.exists(ours.split("/$LIB/")[0]), "left behind")
 
     def test_surroundings(self):
         self.check_same({})

@@ -87,5 +87,36 @@ class Tracers(LaunchTest):
         self.assertGreaterEqual(found["cpu_s"], 0.99 * BURN_S)
 
 
+class Strangers(LaunchTest):
+    """Who cannot have the shim runs as ever, and Pythons beside it have it."""
+
+    SCRIPT = """
+import os, subprocess, sys
+for name in os.environ["LD_PRELOAD"].split(":"):
+    if "scalene" in name:
+        print(os.path.exists(name), "libscalene_shim" in open("/proc/self/maps").read())
+kept = bytearray(8 << 20)
+"""
+
+    def launch(self, *command, env=None):
+        answer = self.run_words(*self.options("--memory", "--profile-all", "--"), *command, env=env)
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        return answer.stdout, self.profile()
+
+    def test_the_name(self):
+        """It is no file for a C library other than glibc, and one for glibc."""
+        said, profile = self.launch(*self.python("-c", self.SCRIPT))
+        self.assertEqual(said, b"False True\n")
+        self.assertGreaterEqual(profile["totals"]["allocated_mb"], 7)
+
+    def test_other_c_library(self):
+        program = os.path.join(self.folder, "stranger")
+        harness.build_c(self, program, "stranger.c", by="musl-gcc")
+        said, profile = self.launch("sh", "-c", '%s && "$@"' % program, "sh",
+                                    *self.python("-c", self.SCRIPT))
+        self.assertEqual(said, b"as ever\nFalse True\n")
+        self.assertGreaterEqual(profile["totals"]["allocated_mb"], 7)
+
+
 if __name__ == "__main__":
     harness.main()

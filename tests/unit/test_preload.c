@@ -215,6 +215,43 @@ static void test_folder(void **state)
     assert_int_equal(stat(parent, &stat_buffer), -1);
 }
 
+/* As Debian, Fedora and all others have it; the literal name is no file for who expands nothing. */
+static void test_name_for_the_loader(void **state)
+{
+    (void)state;
+    static const char *const places[] = { "", "lib/", "lib64/", "lib/x86_64-linux-gnu/",
+                                          "lib/aarch64-linux-gnu/" };
+    char name[128], file[PATH_MAX], wanted[PATH_MAX];
+    AUTO_CLOSE int fd = memfd_create("ring", MFD_CLOEXEC);
+    struct shim_folder *folder = folder_open(fd);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(name, sizeof name, "%slibscalene_shim.so", places[i]);
+        beside(folder, name, file, sizeof file);
+        assert_int_equal(access(file, R_OK | X_OK), 0);
+        snprintf(name, sizeof name, "%sring", places[i]);
+        beside(folder, name, file, sizeof file);
+        assert_int_equal(access(file, R_OK), 0);
+    }
+    beside(folder, "$LIB/libscalene_shim.so", wanted, sizeof wanted);
+    assert_string_equal(shim_folder_preload(folder), wanted);
+    assert_int_equal(access(wanted, F_OK), -1);
+    shim_folder_close(folder, false);
+}
+
+/* What the loader does not find so it is told plainly: it would not take this at all. */
+static void test_name_that_is_not_found(void **state)
+{
+    (void)state;
+    MADE_FILE text;
+    struct shim_folder *folder;
+    struct failure why = { 0 };
+    AUTO_CLOSE int fd = memfd_create("ring", MFD_CLOEXEC);
+    file_make(&text, "no library", 10, 0755);
+    assert_int_equal(shim_folder_open(text.path, fd, &folder, &why), 0);
+    assert_string_equal(shim_folder_preload(folder), shim_folder_library(folder));
+    shim_folder_close(folder, false);
+}
+
 static void test_folder_that_is_used(void **state)
 {
     (void)state;
@@ -275,6 +312,8 @@ int main(void)
         cmocka_unit_test(test_scripts_in_a_circle),
         cmocka_unit_test(test_another_root),
         cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_name_for_the_loader),
+        cmocka_unit_test(test_name_that_is_not_found),
         cmocka_unit_test(test_folder_that_is_used),
         cmocka_unit_test(test_folder_of_the_living),
     };
