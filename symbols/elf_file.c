@@ -84,9 +84,9 @@ static uint64_t file_offset_of(const struct elf_file *file, uint64_t address)
     return 0;
 }
 
-static void dynamic_note(const struct elf_file *file, const Elf64_Dyn *entry,
-                         struct dynamic_tables *tables)
+static void dynamic_note(const struct elf_file *file, const Elf64_Dyn *entry, void *data)
 {
+    struct dynamic_tables *tables = data;
     uint64_t offset = file_offset_of(file, entry->d_un.d_ptr);
     switch (entry->d_tag) {
     case DT_SYMTAB:
@@ -104,8 +104,10 @@ static void dynamic_note(const struct elf_file *file, const Elf64_Dyn *entry,
     }
 }
 
-/* A file without a readable PT_DYNAMIC simply exports nothing. */
-static void file_load_dynamic(struct elf_file *file)
+/* A file without a readable PT_DYNAMIC simply exports nothing, and needs nothing. */
+static void dynamic_walk(const struct elf_file *file,
+                         void (*take)(const struct elf_file *, const Elf64_Dyn *, void *),
+                         void *data)
 {
     const Elf64_Phdr *segment = NULL;
     for (size_t i = 0; i < file->segment_count && !segment; i++)
@@ -124,9 +126,32 @@ static void file_load_dynamic(struct elf_file *file)
         for (size_t i = 0; i < count; i++) {
             if (entries[i].d_tag == DT_NULL)
                 return;
-            dynamic_note(file, &entries[i], &file->dynamic);
+            take(file, &entries[i], data);
         }
     }
+}
+
+struct needed_search {
+    const char *beginning;
+    bool found;
+};
+
+static void needed_compare(const struct elf_file *file, const Elf64_Dyn *entry, void *data)
+{
+    struct needed_search *search = data;
+    char name[64];
+    size_t length = strlen(search->beginning);
+    if (entry->d_tag == DT_NEEDED && file->dynamic.strings && length <= sizeof name &&
+        elf_file_read(file, file->dynamic.strings + entry->d_un.d_val, name, length) == 0 &&
+        memcmp(name, search->beginning, length) == 0)
+        search->found = true;
+}
+
+bool elf_file_needs(const struct elf_file *file, const char *beginning)
+{
+    struct needed_search search = { .beginning = beginning };
+    dynamic_walk(file, needed_compare, &search);
+    return search.found;
 }
 
 static int file_finish_open(struct elf_file *file)
@@ -137,7 +162,7 @@ static int file_finish_open(struct elf_file *file)
         return -EBADMSG;
     int error = file_load_segments(file);
     if (!error)
-        file_load_dynamic(file);
+        dynamic_walk(file, dynamic_note, &file->dynamic);
     return error;
 }
 

@@ -48,6 +48,9 @@ int elf_file_find_symbol(const struct elf_file *file, const char *name, uint64_t
 int elf_file_find_exported(const struct elf_file *file, const char *name, uint64_t *ret_value,
                            uint64_t *ret_size);
 
+/* Does it ask for a library (DT_NEEDED) whose name begins so? */
+bool elf_file_needs(const struct elf_file *file, const char *beginning);
+
 /* -ENOENT when there is none (or no section headers). */
 int elf_file_find_section(const struct elf_file *file, const char *name, uint64_t *ret_address,
                           uint64_t *ret_size);

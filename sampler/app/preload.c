@@ -3,6 +3,7 @@
 #include "sampler/app/preload.h"
 
 #include "sampler/base/cleanup.h"
+#include "symbols/elf_file.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 
 static const char variable[] = "LD_PRELOAD=";
+
+DEFINE_CLEANUP(struct elf_file *, elf_file_close)
 
 enum { SCRIPTS_MAX = 4 }; /* as many as the kernel follows: BINPRM_MAX_RECURSION, fs/exec.c */
 
@@ -100,6 +103,22 @@ static const char *loader_refusal(int fd, const Elf64_Ehdr *header)
                : "the command's C library is another one";
 }
 
+/* AddressSanitizer's runtime as a library, of GCC and of clang. It ends a program in which another
+ * library comes before it, unless it is told not to look; behind it ours makes the program hang. */
+static bool is_sanitized(int fd)
+{
+    static const char *const names[] = { "libasan.so", "libclang_rt.asan" };
+    const char *others = getenv("LD_PRELOAD"), *settings = getenv("ASAN_OPTIONS");
+    CLEANUP(elf_file_closep) struct elf_file *file = NULL;
+    if (settings && strstr(settings, "verify_asan_link_order=0"))
+        return false;
+    bool is_read = elf_file_open_fd(fd, &file) == 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((others && strstr(others, names[i])) || (is_read && elf_file_needs(file, names[i])))
+            return true;
+    return false;
+}
+
 /* chroot(1): all of its options are one word. */
 static const char *root_of(char *const *argv)
 {
@@ -135,5 +154,7 @@ const char *preload_refusal(const char *path, char *const *argv, const char *lib
         return "the command is made for another architecture";
     if (is_set_user(fd))
         return "the command changes its user, and the loader does not bring libraries along then";
+    if (is_sanitized(fd))
+        return "AddressSanitizer ends a program in which another library comes before its own";
     return loader_refusal(fd, &header);
 }

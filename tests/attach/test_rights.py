@@ -117,6 +117,39 @@ kept = bytearray(8 << 20)
         self.assertEqual(said, b"as ever\nFalse True\n")
         self.assertGreaterEqual(profile["totals"]["allocated_mb"], 7)
 
+    def sanitizer(self):
+        """AddressSanitizer's runtime as a library, which must come before all others."""
+        compiler = shutil.which("gcc")
+        words = [compiler or "false", "-print-file-name=libasan.so"]
+        path = self.run_words(*words).stdout.decode().strip()
+        if harness.CURRENT.root or not os.path.isabs(path):
+            self.skipTest("needs libasan where the interpreter is")
+        return path
+
+    def test_sanitized_python(self):
+        env = {"LD_PRELOAD": self.sanitizer(), "ASAN_OPTIONS": "detect_leaks=0"}
+        python = self.python("-c", "print('as ever')" + BURN)
+        if self.run_words(*python, env=env).returncode:
+            self.skipTest("this interpreter does not run with libasan")
+        for more, memory in (("", False), (":verify_asan_link_order=0", True)):
+            told = dict(env, ASAN_OPTIONS=env["ASAN_OPTIONS"] + more)
+            said, profile = self.launch(*python, env=told)
+            self.assertEqual((said, profile["memory"]), (b"as ever\n", memory))
+            notes = [note for note in profile["notes"] if "AddressSanitizer" in note]
+            self.assertEqual(len(notes), 0 if memory else 1, profile["notes"])
+            found = self.python_of(profile, "as ever")
+            self.assertGreaterEqual(found["cpu_s"], 0.99 * BURN_S)
+
+    def test_sanitized_program(self):
+        """No Python at all, so that there is nothing to show of it."""
+        self.sanitizer()
+        program = os.path.join(self.folder, "stranger")
+        harness.build_c(self, program, "stranger.c", "-fsanitize=address", by="gcc")
+        answer = self.run_words(*self.options("--memory", "--"), program,
+                                env={"ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual((answer.returncode, answer.stdout), (harness.OWN_FAILURE, b"as ever\n"))
+        self.assertNotIn(b"ASan", answer.stderr)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -41,6 +41,7 @@ struct elf_plan {
     struct elf_name exported[8]; /* up to the first without a name */
     struct elf_name local[8];    /* in .symtab alone */
     struct elf_name section;
+    const char *needed; /* a library, or NULL */
     enum elf_image_hash hash;
     bool no_sections;       /* as after sstrip */
     bool extended_counts;   /* e_shnum and e_shstrndx as for 65,280 sections and more */
@@ -140,6 +141,9 @@ static inline void image_add_dynamic(struct elf_image *image, const struct elf_p
         image_add_sysv_hash(image, plan, count);
         *dynamic++ = (Elf64_Dyn){ DT_HASH, { image->base + IMAGE_SYSV_HASH } };
     }
+    if (plan->needed)
+        *dynamic++ =
+            (Elf64_Dyn){ DT_NEEDED, { image_add_name(image->bytes + IMAGE_DYNSTR, plan->needed) } };
     *dynamic = (Elf64_Dyn){ DT_NULL, { 0 } };
 }
 

@@ -94,6 +94,22 @@ static void test_without_hash_nothing_is_exported(void **state)
     assert_int_equal(elf_file_find_exported(file, "first", &value, &size), -ENOENT);
 }
 
+static void test_needed(void **state)
+{
+    (void)state;
+    struct elf_plan plan = PLAN;
+    struct elf_image image;
+    for (int asks = 0; asks < 2; asks++) {
+        plan.needed = asks ? "libasan.so.8" : NULL;
+        elf_image_make(&image, &plan);
+        AUTO_ELF file = open_image(&image);
+        assert_int_equal(elf_file_needs(file, "libasan.so"), asks);
+        assert_int_equal(elf_file_needs(file, "libasan.so.8"), asks);
+        assert_false(elf_file_needs(file, "libasan.so.80"));
+        assert_false(elf_file_needs(file, "asan"));
+    }
+}
+
 static void test_symtab(void **state)
 {
     (void)state;
@@ -322,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_exported_by_each_hash),
         cmocka_unit_test(test_exported_without_sections),
         cmocka_unit_test(test_without_hash_nothing_is_exported),
+        cmocka_unit_test(test_needed),
         cmocka_unit_test(test_symtab),
         cmocka_unit_test(test_section),
         cmocka_unit_test(test_bias),

@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/elf_image.h"
+
 static char *own_program(void)
 {
     static char path[PATH_MAX];
@@ -146,13 +148,43 @@ static void check_elf(uint16_t machine, const char *loader, const char *wanted)
 static void test_who_takes_it(void **state)
 {
     (void)state;
-    assert_null(refusal_of(own_program()));
+    assert_null(refusal_of("/bin/sh")); /* we may have a sanitizer ourselves */
     assert_null(refusal_of("/there/is/none"));
     check_elf(own_machine(), "/lib64/ld-linux-x86-64.so.2", NULL);
     check_elf(own_machine(), NULL, NULL); /* static: what it starts may be another matter */
     check_elf(own_machine(), "/lib/ld-musl-x86_64.so.1", "C library");
     check_elf(own_machine() + 1, "/lib64/ld-linux-x86-64.so.2", "architecture");
     check_elf(own_machine(), "", "C library");
+}
+
+static void check_needed(const char *needed, const char *settings, const char *wanted)
+{
+    MADE_FILE file;
+    struct elf_image image;
+    const struct elf_plan plan = { .needed = needed };
+    elf_image_make(&image, &plan);
+    ((Elf64_Ehdr *)image.bytes)->e_machine = own_machine();
+    file_make(&file, image.bytes, sizeof image.bytes, 0755);
+    setenv("ASAN_OPTIONS", settings, 1);
+    const char *refusal = refusal_of(file.path);
+    unsetenv("ASAN_OPTIONS");
+    if (wanted)
+        assert_non_null(strstr(refusal ? refusal : "", wanted));
+    else
+        assert_null(refusal);
+}
+
+static void test_sanitizers(void **state)
+{
+    (void)state;
+    check_needed("libm.so.6", "", NULL);
+    check_needed("liblsan.so.0", "", NULL); /* nor do others look at who comes first */
+    check_needed("libasan.so.8", "", "AddressSanitizer");
+    check_needed("libclang_rt.asan-x86_64.so", "detect_leaks=0", "AddressSanitizer");
+    check_needed("libasan.so.8", "detect_leaks=0:verify_asan_link_order=0", NULL);
+    setenv("LD_PRELOAD", "libm.so.6 /usr/lib/libasan.so.8", 1);
+    check_needed("libm.so.6", "", "AddressSanitizer");
+    unsetenv("LD_PRELOAD");
 }
 
 static void test_scripts_in_a_circle(void **state)
@@ -307,15 +339,11 @@ static void test_folder_of_the_living(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_who_takes_it),
-        cmocka_unit_test(test_scripts_in_a_circle),
-        cmocka_unit_test(test_another_root),
-        cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_name_for_the_loader),
-        cmocka_unit_test(test_name_that_is_not_found),
-        cmocka_unit_test(test_folder_that_is_used),
-        cmocka_unit_test(test_folder_of_the_living),
+        cmocka_unit_test(test_environment),         cmocka_unit_test(test_who_takes_it),
+        cmocka_unit_test(test_sanitizers),          cmocka_unit_test(test_scripts_in_a_circle),
+        cmocka_unit_test(test_another_root),        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_name_for_the_loader), cmocka_unit_test(test_name_that_is_not_found),
+        cmocka_unit_test(test_folder_that_is_used), cmocka_unit_test(test_folder_of_the_living),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
