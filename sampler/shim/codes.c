@@ -2,7 +2,6 @@
 
 #include "sampler/shim/codes.h"
 
-#include "sampler/shim/field.h"
 #include "sampler/shim/space.h"
 
 #include <stdatomic.h>
@@ -11,6 +10,7 @@ enum {
     CHAINS = 1 << 12,
     CODES = 1 << 17,
     TEXT_MAX = 4096, /* of a name or a path */
+    TABLE_MAX = RING_RECORD_SLOTS * RING_SLOT_ROOM,
 };
 
 struct code {
@@ -45,11 +45,39 @@ static size_t character_encode(uint32_t c, char *into)
     return tail + 1;
 }
 
-static uint32_t character_at(const uint8_t *data, size_t index, unsigned width)
+struct text {
+    const uint8_t *data; /* NULL: it cannot be read */
+    uint64_t length;     /* in characters */
+    unsigned width;      /* of one, in bytes */
+    bool ascii;
+};
+
+static struct text text_find(const struct ring_python *layout, struct field_reader *reader,
+                             const uint8_t *object)
 {
-    if (width == 1)
-        return data[index];
-    return width == 2 ? field_u16(data + 2 * index) : field_u32(data + 4 * index);
+    if (!object)
+        return (struct text){ .data = NULL };
+    uint32_t state = field_u32(reader, object + layout->unicode_state);
+    bool compact = state >> layout->unicode_compact_shift & 1;
+    struct text text = {
+        .length = field_u64(reader, object + layout->unicode_length),
+        .width = state >> layout->unicode_kind_shift & 7,
+        .ascii = state >> layout->unicode_ascii_shift & 1,
+    };
+    text.data = object + (text.ascii ? layout->unicode_ascii_data : layout->unicode_compact_data);
+    if (!compact)
+        text.data = field_pointer(reader, object + layout->unicode_any);
+    if (text.width != 1 && text.width != 2 && text.width != 4)
+        text.data = NULL;
+    return text;
+}
+
+static uint32_t character_at(struct field_reader *reader, const struct text *text, size_t index)
+{
+    const uint8_t *at = text->data + text->width * index;
+    if (text->width == 1)
+        return field_u8(reader, at);
+    return text->width == 2 ? field_u16(reader, at) : field_u32(reader, at);
 }
 
 struct text_buffer {
@@ -57,32 +85,24 @@ struct text_buffer {
     size_t left;
 };
 
-static void text_read(const struct ring_python *layout, const uint8_t *object,
-                      struct text_buffer *buffer, const char **ret, size_t *ret_size)
+static void text_read(const struct ring_python *layout, struct field_reader *reader,
+                      const uint8_t *object, struct text_buffer *buffer, const char **ret,
+                      size_t *ret_size)
 {
     *ret = "";
     *ret_size = 0;
-    if (!object)
+    struct text text = text_find(layout, reader, object);
+    if (!text.data)
         return;
-    uint64_t length = field_u64(object + layout->unicode_length);
-    uint32_t state = field_u32(object + layout->unicode_state);
-    unsigned width = state >> layout->unicode_kind_shift & 7;
-    bool compact = state >> layout->unicode_compact_shift & 1;
-    bool ascii = state >> layout->unicode_ascii_shift & 1;
-    const uint8_t *data =
-        object + (ascii ? layout->unicode_ascii_data : layout->unicode_compact_data);
-    if (!compact)
-        data = field_pointer(object + layout->unicode_any);
-    if ((width != 1 && width != 2 && width != 4) || !data)
-        return;
-    if (ascii) {
-        *ret = (const char *)data;
-        *ret_size = length < TEXT_MAX ? (size_t)length : TEXT_MAX;
+    if (text.ascii) {
+        size_t size = text.length < TEXT_MAX ? (size_t)text.length : TEXT_MAX;
+        *ret = (const char *)text.data;
+        *ret_size = field_holds(reader, text.data, size) ? size : 0;
         return;
     }
     char *end = buffer->at;
-    for (size_t i = 0; i < length && buffer->left >= 4; i++) {
-        size_t size = character_encode(character_at(data, i, width), end);
+    for (size_t i = 0; i < text.length && buffer->left >= 4; i++) {
+        size_t size = character_encode(character_at(reader, &text, i), end);
         end += size;
         buffer->left -= size;
     }
@@ -91,38 +111,44 @@ static void text_read(const struct ring_python *layout, const uint8_t *object,
     buffer->at = end;
 }
 
-static const void *code_name(const struct ring_python *layout, const uint8_t *code)
+static const void *code_name(const struct ring_python *layout, struct field_reader *reader,
+                             const uint8_t *code)
 {
     uint32_t at = layout->code_qualname != RING_ABSENT ? layout->code_qualname : layout->code_name;
-    return field_pointer(code + at);
+    return field_pointer(reader, code + at);
 }
 
-void code_text_read(const struct ring_python *layout, const void *code, char *buffer, size_t size,
-                    struct code_text *ret)
+void code_text_read(const struct ring_python *layout, struct field_reader *reader, const void *code,
+                    char *buffer, size_t size, struct code_text *ret)
 {
     const uint8_t *bytes = code;
     struct text_buffer name = { buffer, size / 2 }, file = { buffer + size / 2, size / 2 };
-    *ret = (struct code_text){ .first_line = (int32_t)field_u32(bytes + layout->code_firstlineno) };
-    text_read(layout, code_name(layout, bytes), &name, &ret->name, &ret->name_size);
-    text_read(layout, field_pointer(bytes + layout->code_filename), &file, &ret->file,
-              &ret->file_size);
-    const uint8_t *table = field_pointer(bytes + layout->code_line_table);
+    *ret = (struct code_text){ .first_line =
+                                   (int32_t)field_u32(reader, bytes + layout->code_firstlineno) };
+    text_read(layout, reader, code_name(layout, reader, bytes), &name, &ret->name, &ret->name_size);
+    text_read(layout, reader, field_pointer(reader, bytes + layout->code_filename), &file,
+              &ret->file, &ret->file_size);
+    const uint8_t *table = field_pointer(reader, bytes + layout->code_line_table);
     if (!table)
         return;
+    uint64_t table_size = field_u64(reader, table + layout->bytes_length);
+    if (table_size > TABLE_MAX || !field_holds(reader, table + layout->bytes_data, table_size))
+        return;
     ret->table = table + layout->bytes_data;
-    ret->table_size = (size_t)field_u64(table + layout->bytes_length);
+    ret->table_size = (size_t)table_size;
 }
 
 /* ---- ids ---- */
 
-static void code_read(const struct ring_python *layout, const uint8_t *address, struct code *ret)
+static void code_read(const struct ring_python *layout, struct field_reader *reader,
+                      const uint8_t *address, struct code *ret)
 {
     *ret = (struct code){
         .address = address,
-        .name = field_pointer(address + layout->code_name),
-        .file = field_pointer(address + layout->code_filename),
-        .table = field_pointer(address + layout->code_line_table),
-        .first_line = (int32_t)field_u32(address + layout->code_firstlineno),
+        .name = field_pointer(reader, address + layout->code_name),
+        .file = field_pointer(reader, address + layout->code_filename),
+        .table = field_pointer(reader, address + layout->code_line_table),
+        .first_line = (int32_t)field_u32(reader, address + layout->code_firstlineno),
     };
 }
 
@@ -133,10 +159,11 @@ static bool code_equal(const struct code *a, const struct code *b)
 }
 
 /* CPython: Python/specialize.c, 3.12+: its name is its file, and it has no lines. */
-static bool code_is_internal(const struct ring_python *layout, const struct code *code)
+static bool code_is_internal(const struct ring_python *layout, struct field_reader *reader,
+                             const struct code *code)
 {
     return code->name == code->file && code->table &&
-           field_u64((const uint8_t *)code->table + layout->bytes_length) <= 1;
+           field_u64(reader, (const uint8_t *)code->table + layout->bytes_length) <= 1;
 }
 
 static struct code *codes_open(void)
@@ -171,12 +198,13 @@ static uint32_t code_add(struct code *all, _Atomic uint32_t *chain, const struct
     return id;
 }
 
-uint32_t code_identify(const struct ring_python *layout, const void *address)
+uint32_t code_identify(const struct ring_python *layout, struct field_reader *reader,
+                       const void *address)
 {
     struct code code, *all = codes_open();
     if (!all)
         return 0;
-    code_read(layout, address, &code);
+    code_read(layout, reader, address, &code);
     uint64_t mixed = (uint64_t)((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15u;
     _Atomic uint32_t *chain = &chains[(mixed >> 40) & (CHAINS - 1)];
     uint32_t id = atomic_load_explicit(chain, memory_order_acquire);
@@ -187,7 +215,9 @@ uint32_t code_identify(const struct ring_python *layout, const void *address)
             return id;
         next = all[id].next;
     }
-    return code_is_internal(layout, &code) ? CODE_INTERNAL : code_add(all, chain, &code);
+    if (code_is_internal(layout, reader, &code))
+        return CODE_INTERNAL;
+    return reader->failed ? 0 : code_add(all, chain, &code);
 }
 
 bool code_is_told(uint32_t id)

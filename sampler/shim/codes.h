@@ -6,10 +6,8 @@
  */
 #pragma once
 
+#include "sampler/shim/field.h"
 #include "sampler/shim/ring_layout.h"
-
-#include <stdbool.h>
-#include <stddef.h>
 
 /* A code object's own text, borrowed while it runs: name and file in UTF-8. */
 struct code_text {
@@ -23,16 +21,18 @@ struct code_text {
 /* Of no code of the program: a trampoline that CPython makes for itself. */
 #define CODE_INTERNAL UINT32_MAX
 
-/* The id of the code object at `code`, whose layout this is; 0 where there is none left. */
-uint32_t code_identify(const struct ring_python *layout, const void *code);
+/* The id of the code object at `code`, whose layout this is; 0 where there is none left, or the
+ * reader has failed. */
+uint32_t code_identify(const struct ring_python *layout, struct field_reader *reader,
+                       const void *code);
 
 /* Has this process told of it? */
 bool code_is_told(uint32_t id);
 void code_set_told(uint32_t id);
 
 /* As it stands there now. What is not ASCII is converted into `buffer`, and cut to it. */
-void code_text_read(const struct ring_python *layout, const void *code, char *buffer, size_t size,
-                    struct code_text *ret);
+void code_text_read(const struct ring_python *layout, struct field_reader *reader, const void *code,
+                    char *buffer, size_t size, struct code_text *ret);
 
 /* Has any been met that got none? */
 bool codes_are_full(void);

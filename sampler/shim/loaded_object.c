@@ -1,14 +1,13 @@
-#define _GNU_SOURCE 1 /* struct link_map, syscall */
+#define _GNU_SOURCE 1 /* struct link_map */
 
 #include "sampler/shim/loaded_object.h"
+
+#include "sampler/shim/field.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-enum { MASK_SIZE = 8 }; /* of a set of signals, as the kernel has it */
 
 /* ---- one object ---- */
 
@@ -54,15 +53,6 @@ static void dynamic_read(struct loaded_object *object, const ElfW(Dyn) * entry)
             object->counts[i] = 0;
 }
 
-/* Asked with a call that the kernel refuses in any case: whether it could read there comes first.
- */
-static bool is_readable(const void *address)
-{
-    const long no_such_way = -1;
-    syscall(SYS_rt_sigprocmask, no_such_way, address, NULL, (long)MASK_SIZE);
-    return errno != EFAULT;
-}
-
 /* Where its parts are listed: the kernel tells of the program, others begin with their head. */
 static bool parts_find(const struct link_map *map, struct loaded_object *object)
 {
@@ -72,7 +62,7 @@ static bool parts_find(const struct link_map *map, struct loaded_object *object)
         object->part_count = getauxval(AT_PHNUM);
         return object->parts;
     }
-    if (!map->l_addr || map->l_addr % (size_t)sysconf(_SC_PAGESIZE) || !is_readable(head) ||
+    if (!map->l_addr || map->l_addr % (size_t)sysconf(_SC_PAGESIZE) || !field_is_readable(head) ||
         memcmp(head->e_ident, ELFMAG, SELFMAG))
         return false;
     object->parts = (const ElfW(Phdr) *)(map->l_addr + head->e_phoff);

@@ -40,7 +40,7 @@ static const struct ring_python *layout_find(const struct ring_head *head,
 }
 
 /* A symbol gives a data pointer: what it points to is copied, not cast. */
-static bool function_find(const struct loaded_object *object, const char *name, void *ret)
+static bool symbol_find(const struct loaded_object *object, const char *name, void *ret)
 {
     const ElfW(Sym) *symbol = loaded_object_define(object, name);
     void *found = symbol ? (void *)(object->base + symbol->st_value) : NULL;
@@ -48,15 +48,16 @@ static bool function_find(const struct loaded_object *object, const char *name, 
     return found;
 }
 
-static void functions_find_more(const struct loaded_object *object, struct python *python)
+static void symbols_find_more(const struct loaded_object *object, struct python *python)
 {
-    function_find(object, "PyObject_GetArenaAllocator", &python->arenas_get);
-    function_find(object, "PyObject_SetArenaAllocator", &python->arenas_set);
-    if (!function_find(object, "Py_IsFinalizing", &python->is_finalizing))
-        function_find(object, "_Py_IsFinalizing", &python->is_finalizing);
-    function_find(object, "PyThreadState_GetUnchecked", &python->state_attached);
-    function_find(object, "PyRun_SimpleString", &python->run_simple);
-    function_find(object, "PySys_AddAuditHook", &python->audit_hook_add);
+    symbol_find(object, "PyObject_GetArenaAllocator", &python->arenas_get);
+    symbol_find(object, "PyObject_SetArenaAllocator", &python->arenas_set);
+    if (!symbol_find(object, "Py_IsFinalizing", &python->is_finalizing))
+        symbol_find(object, "_Py_IsFinalizing", &python->is_finalizing);
+    symbol_find(object, "PyThreadState_GetUnchecked", &python->state_attached);
+    symbol_find(object, "PyCode_Type", &python->code_type);
+    symbol_find(object, "PyRun_SimpleString", &python->run_simple);
+    symbol_find(object, "PySys_AddAuditHook", &python->audit_hook_add);
 }
 
 bool python_read(const struct loaded_object *object, const struct ring_head *head,
@@ -64,13 +65,13 @@ bool python_read(const struct loaded_object *object, const struct ring_head *hea
 {
     struct python python = { 0 };
     const char *(*version)(void);
-    if (!function_find(object, "Py_GetVersion", &version) ||
-        !function_find(object, "PyMem_GetAllocator", &python.allocator_get) ||
-        !function_find(object, "PyMem_SetAllocator", &python.allocator_set) ||
-        !function_find(object, "Py_IsInitialized", &python.is_initialized) ||
-        !function_find(object, "PyGILState_GetThisThreadState", &python.state_of_thread))
+    if (!symbol_find(object, "Py_GetVersion", &version) ||
+        !symbol_find(object, "PyMem_GetAllocator", &python.allocator_get) ||
+        !symbol_find(object, "PyMem_SetAllocator", &python.allocator_set) ||
+        !symbol_find(object, "Py_IsInitialized", &python.is_initialized) ||
+        !symbol_find(object, "PyGILState_GetThisThreadState", &python.state_of_thread))
         return false;
-    functions_find_more(object, &python);
+    symbols_find_more(object, &python);
     loaded_object_range(object, &python.start, &python.end);
     if (version_parse(version(), &python))
         python.layout = layout_find(head, &python);

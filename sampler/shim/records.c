@@ -112,11 +112,14 @@ void record_process(bool forked)
 
 /* ---- code ---- */
 
-static bool record_code(const struct ring_python *layout, uint32_t id, const void *code)
+static bool record_code(const struct ring_python *layout, struct field_reader *reader, uint32_t id,
+                        const void *code)
 {
     char buffer[TEXT_BUFFER];
     struct code_text text;
-    code_text_read(layout, code, buffer, sizeof buffer, &text);
+    code_text_read(layout, reader, code, buffer, sizeof buffer, &text);
+    if (reader->failed)
+        return false;
     size_t without_table = sizeof(struct code_record) + text.name_size + text.file_size;
     if (!ring_slots_needed(without_table + text.table_size))
         text.table_size = 0;
@@ -143,14 +146,15 @@ static bool record_code(const struct ring_python *layout, uint32_t id, const voi
 }
 
 /* Told of before it is named; two threads may tell of it twice. */
-static uint32_t code_name(const struct ring_python *layout, const void *code)
+static uint32_t code_name(const struct ring_python *layout, struct field_reader *reader,
+                          const void *code)
 {
-    uint32_t id = code_identify(layout, code);
+    uint32_t id = code_identify(layout, reader, code);
     if (id == 0 && codes_are_full())
         ring_tell_gap(&recorder.ring, GAP_CODES);
     if (id == 0 || id == CODE_INTERNAL || code_is_told(id))
         return id;
-    if (!record_code(layout, id, code))
+    if (!record_code(layout, reader, id, code))
         return 0;
     code_set_told(id);
     return id;
@@ -158,21 +162,29 @@ static uint32_t code_name(const struct ring_python *layout, const void *code)
 
 /* ---- blocks ---- */
 
-static void own_stack(struct walked_stack *ret)
+/* Signal handlers copy and map, too, and may have interrupted CPython in the middle of pushing a
+ * frame; what allocates must not be called there. */
+static bool may_be_handler(enum record_kind kind, enum allocation_domain domain)
 {
+    return kind == RECORD_COPIED || domain == DOMAIN_MAPPED;
+}
+
+static void own_stack(bool careful, struct walked_stack *ret)
+{
+    struct field_reader reader = { .careful = careful };
     ret->count = ret->left_out = 0;
     if (!atomic_load_explicit(&recorder.has_python, memory_order_acquire))
         return;
     const void *state = python_thread_state(&recorder.python);
     if (state)
-        stack_walk(recorder.python.layout, state, code_name, ret);
+        stack_walk(&recorder.python, state, &reader, code_name, ret);
 }
 
 static bool record_block(enum record_kind kind, uint64_t number, uint64_t size,
                          enum allocation_domain domain)
 {
     struct walked_stack stack;
-    own_stack(&stack);
+    own_stack(may_be_handler(kind, domain), &stack);
     size_t frames_size = stack.count * sizeof *stack.frames;
     const struct block_record record = {
         .head = head_make(kind, sizeof record + frames_size),

@@ -13,7 +13,7 @@
 #define RING_MAGIC "SCALRING"
 
 enum {
-    RING_VERSION = 3,
+    RING_VERSION = 4,
     RING_SLOT_SIZE = 256,
     RING_SLOT_HEAD = 24,
     RING_SLOT_ROOM = RING_SLOT_SIZE - RING_SLOT_HEAD,
@@ -70,6 +70,8 @@ enum allocation_domain { DOMAIN_NATIVE, DOMAIN_MAPPED, DOMAIN_RAW, DOMAIN_MEM, D
     F(code, tlbc)                                                                                  \
     F(tlbc, array_size)                                                                            \
     F(tlbc, entries)                                                                               \
+    F(object, type)                                                                                \
+    F(object, var_size)                                                                            \
     F(unicode, length)                                                                             \
     F(unicode, state)                                                                              \
     F(unicode, ascii_data)                                                                         \

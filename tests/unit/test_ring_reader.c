@@ -388,6 +388,8 @@ static void test_head(void **state)
         assert_int_equal(python->minor, py_layouts[count]->minor);
         assert_int_equal(python->free_threaded, py_layouts[count]->free_threaded);
         assert_int_equal(python->frame_previous, offset_of(py_layouts[count]->frame.previous));
+        assert_int_equal(python->object_type, offset_of(py_layouts[count]->object.type));
+        assert_int_equal(python->object_var_size, offset_of(py_layouts[count]->object.var_size));
         assert_int_equal(python->code_qualname == RING_ABSENT,
                          !offset_present(py_layouts[count]->code.qualname));
     }
