@@ -53,6 +53,7 @@ static const struct seccomp_call calls_made[] = {
     { "madvise", SYS_madvise, { 0, PAGE, MADV_DONTNEED } },
     { "futex", SYS_futex, { 0, FUTEX_WAKE_OP_PRIVATE } },
     { "rt_sigprocmask", SYS_rt_sigprocmask, { (uint64_t)-1, 0, 0, 8 } },
+    { "sigaltstack", SYS_sigaltstack, { 0 } },
     { "getpid", SYS_getpid, { 0 } },
     { "gettid", SYS_gettid, { 0 } },
     { "close", SYS_close, { 3 } },

@@ -8,6 +8,7 @@
 #include "sampler/shim/thread.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -169,33 +170,53 @@ static bool may_be_handler(enum record_kind kind, enum allocation_domain domain)
     return kind == RECORD_COPIED || domain == DOMAIN_MAPPED;
 }
 
-static void own_stack(bool careful, struct walked_stack *ret)
+/* A stack that was set aside for signal handlers may have no room for what a walk takes. */
+static bool is_on_signal_stack(void)
+{
+    stack_t stack;
+    return sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
+}
+
+/* The state of the thread, if its stack can be walked. */
+static const void *own_state(bool careful)
+{
+    if (!atomic_load_explicit(&recorder.has_python, memory_order_acquire) ||
+        (careful && is_on_signal_stack()))
+        return NULL;
+    return python_thread_state(&recorder.python);
+}
+
+/* Its head is made here, and its frames follow. */
+static bool block_write(enum record_kind kind, struct block_record *record,
+                        const struct record_frame *frames)
+{
+    size_t frames_size = record->frame_count * sizeof *frames;
+    record->head = head_make(kind, sizeof *record + frames_size);
+    const struct ring_part parts[] = { { record, sizeof *record }, { frames, frames_size } };
+    return ring_write(&recorder.ring, recorder.pid, ring_spare(), parts, 2);
+}
+
+/* Apart, so that who has no stack to walk needs no room for it. */
+static __attribute__((noinline)) bool block_write_walked(enum record_kind kind,
+                                                         struct block_record *record,
+                                                         const void *state, bool careful)
 {
     struct field_reader reader = { .careful = careful };
-    ret->count = ret->left_out = 0;
-    if (!atomic_load_explicit(&recorder.has_python, memory_order_acquire))
-        return;
-    const void *state = python_thread_state(&recorder.python);
-    if (state)
-        stack_walk(&recorder.python, state, &reader, code_name, ret);
+    struct walked_stack stack;
+    stack_walk(&recorder.python, state, &reader, code_name, &stack);
+    record->frame_count = (uint16_t)stack.count;
+    record->frames_left_out = (uint16_t)stack.left_out;
+    return block_write(kind, record, stack.frames);
 }
 
 static bool record_block(enum record_kind kind, uint64_t number, uint64_t size,
                          enum allocation_domain domain)
 {
-    struct walked_stack stack;
-    own_stack(may_be_handler(kind, domain), &stack);
-    size_t frames_size = stack.count * sizeof *stack.frames;
-    const struct block_record record = {
-        .head = head_make(kind, sizeof record + frames_size),
-        .block = number,
-        .size = size,
-        .domain = (uint8_t)domain,
-        .frame_count = (uint16_t)stack.count,
-        .frames_left_out = (uint16_t)stack.left_out,
-    };
-    const struct ring_part parts[] = { { &record, sizeof record }, { stack.frames, frames_size } };
-    return ring_write(&recorder.ring, recorder.pid, ring_spare(), parts, 2);
+    bool careful = may_be_handler(kind, domain);
+    const void *state = own_state(careful);
+    struct block_record record = { .block = number, .size = size, .domain = (uint8_t)domain };
+    return state ? block_write_walked(kind, &record, state, careful)
+                 : block_write(kind, &record, NULL);
 }
 
 bool record_allocated(uint64_t number, uint64_t size, enum allocation_domain domain)

@@ -39,6 +39,12 @@ class Handlers(test_shim.ShimTest):
                   os.path.basename(event.frames[-1][2]) == "handlers.py"]
         self.assertGreater(len(placed) / len(copied), 0.9)
 
+    def test_on_small_stack(self):
+        """One that is the handler's own: there is no room for a walk."""
+        copied = self.run_case("small_stack")
+        placed = [event for event in copied if event.frames]
+        self.assertLess(len(placed) / len(copied), 0.1)
+
 
 if __name__ == "__main__":
     harness.main()

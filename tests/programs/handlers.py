@@ -41,5 +41,9 @@ def interrupted():
     parts.handlers_interrupt(0)
 
 
+def small_stack():
+    assert parts.handlers_on_small_stack(ctypes.c_size_t(8192), 5000) == 0
+
+
 globals()[sys.argv[1]]()
 print(parts.handlers_copies(), parts.handlers_wrong(), flush=True)
