@@ -11,11 +11,13 @@ enum {
     CODES = 1 << 17,
     TEXT_MAX = 4096, /* of a name or a path */
     TABLE_MAX = RING_RECORD_SLOTS * RING_SLOT_ROOM,
+    END = 32, /* bytes at each end of a text or a table that tell it from others */
 };
 
 struct code {
     const void *address, *name, *file, *table;
     int32_t first_line;
+    uint32_t contents;     /* of the texts and the table, which may follow others at their places */
     uint32_t next;         /* of its chain; 0: the last */
     _Atomic uint32_t told; /* in which telling */
 };
@@ -140,6 +142,53 @@ void code_text_read(const struct ring_python *layout, struct field_reader *reade
 
 /* ---- ids ---- */
 
+static uint64_t word_mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * 0x9E3779B97F4A7C15u;
+    return sum ^ sum >> 32;
+}
+
+static uint64_t bytes_mix(struct field_reader *reader, const uint8_t *at, size_t size, uint64_t sum)
+{
+    if (!field_holds(reader, at, size))
+        return sum;
+    for (uint64_t word; size >= sizeof word; at += sizeof word, size -= sizeof word) {
+        __builtin_memcpy(&word, at, sizeof word);
+        sum = word_mix(sum, word);
+    }
+    for (; size; at++, size--)
+        sum = word_mix(sum, *at);
+    return sum;
+}
+
+static uint64_t ends_mix(struct field_reader *reader, const uint8_t *at, uint64_t size,
+                         uint64_t sum)
+{
+    sum = word_mix(sum, size);
+    if (size <= 2 * END)
+        return bytes_mix(reader, at, size, sum);
+    return bytes_mix(reader, at + size - END, END, bytes_mix(reader, at, END, sum));
+}
+
+static uint64_t text_mix(const struct ring_python *layout, struct field_reader *reader,
+                         const uint8_t *object, uint64_t sum)
+{
+    struct text text = text_find(layout, reader, object);
+    return text.data ? ends_mix(reader, text.data, text.length * text.width, sum) : sum;
+}
+
+static uint32_t contents_mix(const struct ring_python *layout, struct field_reader *reader,
+                             const uint8_t *code)
+{
+    const uint8_t *table = field_pointer(reader, code + layout->code_line_table);
+    uint64_t sum = text_mix(layout, reader, code_name(layout, reader, code), 0);
+    sum = text_mix(layout, reader, field_pointer(reader, code + layout->code_filename), sum);
+    if (table)
+        sum = ends_mix(reader, table + layout->bytes_data,
+                       field_u64(reader, table + layout->bytes_length), sum);
+    return (uint32_t)sum;
+}
+
 static void code_read(const struct ring_python *layout, struct field_reader *reader,
                       const uint8_t *address, struct code *ret)
 {
@@ -149,13 +198,14 @@ static void code_read(const struct ring_python *layout, struct field_reader *rea
         .file = field_pointer(reader, address + layout->code_filename),
         .table = field_pointer(reader, address + layout->code_line_table),
         .first_line = (int32_t)field_u32(reader, address + layout->code_firstlineno),
+        .contents = contents_mix(layout, reader, address),
     };
 }
 
 static bool code_equal(const struct code *a, const struct code *b)
 {
     return a->address == b->address && a->name == b->name && a->file == b->file &&
-           a->table == b->table && a->first_line == b->first_line;
+           a->table == b->table && a->first_line == b->first_line && a->contents == b->contents;
 }
 
 /* CPython: Python/specialize.c, 3.12+: its name is its file, and it has no lines. */

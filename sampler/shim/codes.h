@@ -1,8 +1,9 @@
 /*
  * The code objects that samples met: each has an id, and is told of before a record names it. A
- * code object that takes the address of one that died is another one. While somebody
- * listens nothing is forgotten; when there are too many, the rest has no id. Lock-free; holds no
- * references.
+ * code object that takes the address of one that died is another one: where its texts and its table
+ * lie tells, and as they may have taken their predecessors' places, too, their lengths and ends.
+ * While somebody listens nothing is forgotten; when there are too many, the rest has no id.
+ * Lock-free; holds no references.
  */
 #pragma once
 

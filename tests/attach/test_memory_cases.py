@@ -15,10 +15,11 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Cases(FolderTest):
-    def launch(self, case, window=32768):
+    def launch(self, case, *words, window=32768):
         program = harness.CURRENT.inner(os.path.join(PROGRAMS, "memory_cases.py"))
-        answer = harness.run_attach("-q", "--memory", "--allocation-sampling-window", window, "-o",
-                                    self.output, "--", *harness.CURRENT.command(program, case))
+        answer = harness.run_attach("-q", "--memory", "--allocation-sampling-window", window,
+                                    *words, "-o", self.output, "--",
+                                    *harness.CURRENT.command(program, case))
         self.assertEqual((answer.returncode, answer.stderr), (0, b""))
         self.said = answer.stdout.decode()
         profile = self.profile()
@@ -103,6 +104,18 @@ class Cases(FolderTest):
         self.assertGreater(leaks[leaking]["velocity_mb_s"], 0)
         self.near(self.line("leaks")["live_mb"], int(self.said) * 0.1 * 1e6 / (1 << 20))
         self.assertLess(self.line("rebinds")["n_peak_mb"], 11)
+
+    def test_codes_that_follow_others(self):
+        """One has the address of one that died, and its texts theirs: each has its own lines."""
+        profile = self.launch("followers", "--profile-all")
+        found = {os.path.basename(name): {line["lineno"]: line["n_malloc_mb"]
+                                          for line in file["lines"] if line["n_malloc_mb"] > 5}
+                 for name, file in profile["files"].items() if "made_" in name}
+        self.assertEqual({name: set(lines) for name, lines in found.items()},
+                         {"made_one.py": {11}, "made_two.py": {31}})
+        for lines in found.values():
+            for megabytes in lines.values():
+                self.near(megabytes, 800 * 2e5 / (1 << 20))
 
     def test_scalene_reads_it(self):
         if not os.path.exists(os.path.join(SCALENE, "scalene")):

@@ -97,5 +97,17 @@ def leak():
     return passing
 
 
+def follow(name, before, after):
+    source = "\n" * before + "made = [bytes(200000) for _ in range(4)]\n" + "\n" * after
+    exec(compile(source, "/nowhere/made_%s.py" % name, "exec"), {})
+
+
+def followers():
+    for number in range(200):
+        follow("one", 10, 30)
+    for number in range(200):
+        follow("two", 30, 10)
+
+
 globals()[sys.argv[1]]()
 os._exit(0)
