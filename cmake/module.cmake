@@ -39,14 +39,15 @@ endfunction()
 
 # The library that the profiler brings into other processes: libc alone, nothing seen of it but what
 # it stands in front of, and never with a sanitizer's runtime, which those processes have not. What
-# Ubuntu's compiler fortifies by itself would be in front of those functions already.
+# Ubuntu's compiler fortifies by itself would be in front of those functions already. Its symbols
+# lie in pages without code, and exceptions may pass through what it does.
 function(add_preload name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
   add_library(${name} SHARED ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -fvisibility=hidden -fno-builtin
-                         -U_FORTIFY_SOURCE)
-  target_link_options(${name} PRIVATE LINKER:-z,now LINKER:--no-undefined
+                         -U_FORTIFY_SOURCE -fasynchronous-unwind-tables)
+  target_link_options(${name} PRIVATE LINKER:-z,now LINKER:-z,separate-code LINKER:--no-undefined
                       LINKER:-Bsymbolic-functions LINKER:--build-id=sha1)
   target_link_libraries(${name} PRIVATE warnings)
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

@@ -10,6 +10,7 @@
 #include "sampler/target/seccomp.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
 #include <string.h>
@@ -159,11 +160,27 @@ const struct mapping *brought_next(const struct maps *maps, const char *name,
     return NULL;
 }
 
+/* How it begins: its parts, and the number of its build. The shim itself changes what follows. */
+static size_t head_size(const uint8_t *page)
+{
+    const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)page;
+    const ElfW(Phdr) *parts = (const ElfW(Phdr) *)(head + 1);
+    size_t size = sizeof *head + head->e_phnum * sizeof *parts;
+    if (size > PAGE)
+        return PAGE;
+    for (size_t i = 0; i < head->e_phnum; i++) {
+        size_t end = parts[i].p_offset + parts[i].p_filesz;
+        if (parts[i].p_type == PT_NOTE && end > size && end <= PAGE)
+            size = end;
+    }
+    return size;
+}
+
 bool brought_is(struct process *process, remote_addr at, const char *path)
 {
-    uint8_t there[PAGE], here[PAGE];
+    _Alignas(ElfW(Ehdr)) uint8_t there[PAGE], here[PAGE];
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd >= 0 && pread(fd, here, sizeof here, 0) == sizeof here &&
            remote_read(&process->memory, at, there, sizeof there) == 0 &&
-           memcmp(here, there, sizeof here) == 0;
+           memcmp(here, there, head_size(here)) == 0;
 }

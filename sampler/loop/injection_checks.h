@@ -20,5 +20,5 @@ int injection_check_thread(const struct process *process, const struct pause *pa
 const struct mapping *brought_next(const struct maps *maps, const char *name,
                                    const struct mapping *after);
 
-/* Is it the same as the file at `path`? By its first page, which holds what it was built from. */
+/* Is it the same as the file at `path`? By how it begins, with the number of its build. */
 bool brought_is(struct process *process, remote_addr at, const char *path);

@@ -119,12 +119,14 @@ void hooks_resolve(void)
         return;
     resolving = true;
     next_find(find_next);
+    operators_withdraw(false);
     hooks_pass_by = program_has_allocator();
 }
 
 void hooks_resolve_attached(void)
 {
     next_find(find_first);
+    operators_withdraw(true); /* whom a program lets all others find, they may find there, too */
 }
 
 /* Nothing was allocated yet that libc could free. */

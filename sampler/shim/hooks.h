@@ -36,4 +36,8 @@ void hooks_resolve(void);
  * constructor, as it asks the loader. */
 void hooks_resolve_attached(void);
 
+/* In operator_hooks.c: from here on nobody finds ours by name, where there is no next one or in any
+ * case. Asks the loader. */
+void operators_withdraw(bool all);
+
 #define HOOK_EXPORTED __attribute__((visibility("default")))

@@ -101,7 +101,7 @@ static bool is_writable(uintptr_t address)
 static const struct hook *hook_find(const char *name)
 {
     for (size_t i = 0; i < HOOKS; i++)
-        if (strcmp(hooks[i].name, name) == 0)
+        if (hooks[i].name[0] == name[0] && strcmp(hooks[i].name, name) == 0)
             return &hooks[i];
     return NULL;
 }
@@ -116,6 +116,20 @@ static bool word_is_function(uintptr_t at)
     return false;
 }
 
+/*
+ * C++'s new and delete: many libraries have their own, which other libraries may see or not. Those
+ * of one must stay with each other, so only what leads to the next ones is hooked, or what will,
+ * being no more yet than a place of the object's own that asks the loader.
+ */
+static bool leads_to_next(const struct loaded_object *object, const struct hook *hook, void *now)
+{
+    static const char cpp[] = "_Z";
+    if (strncmp(hook->name, cpp, sizeof cpp - 1) != 0 || now == hook->ours)
+        return true;
+    bool is_unbound = loaded_object_holds(object, now) && !loaded_object_define(object, hook->name);
+    return *hook->next && (now == *hook->next || is_unbound);
+}
+
 static const struct hook *import_hook(const struct loaded_object *object, const ElfW(Rela) * entry)
 {
     unsigned kind = ELF64_R_TYPE(entry->r_info);
@@ -126,9 +140,9 @@ static const struct hook *import_hook(const struct loaded_object *object, const 
         return NULL;
     const struct hook *hook =
         hook_find(object->strings + object->symbols[ELF64_R_SYM(entry->r_info)].st_name);
-    bool is_its = kind != BY_WORD || !hook || *(void *const *)at == hook->ours ||
-                  *(void *const *)at == *hook->next;
-    return is_its ? hook : NULL;
+    void *now = *(void *const *)at;
+    bool is_its = hook && (kind != BY_WORD || now == hook->ours || now == *hook->next);
+    return is_its && leads_to_next(object, hook, now) ? hook : NULL;
 }
 
 /* Tables are open or guarded; words of data may also be where nobody writes any more. */

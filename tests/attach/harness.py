@@ -63,10 +63,13 @@ def children_of(pid):
 
 
 def build_c(test, output, source, *words, by=None):
-    """A program or library of tests/programs, for this system, or `by` a compiler for another."""
-    compiler = shutil.which(by or os.environ.get("CC", "cc")) or shutil.which(by or "gcc")
+    """A program or library of tests/programs, of C or C++, for this system, or `by` a compiler for
+    another."""
+    variable, *names = ("CXX", "c++", "g++") if source.endswith(".cpp") else ("CC", "cc", "gcc")
+    wanted = [by] if by else [os.environ.get(variable, names[0]), names[1]]
+    compiler = next(filter(None, map(shutil.which, wanted)), None)
     if not compiler:
-        test.skipTest("needs %s" % (by or "a C compiler"))
+        test.skipTest("needs %s" % (by or "a compiler of %s" % source))
     subprocess.run([compiler, "-O1", "-o", output, os.path.join(PROGRAMS, source), *words],
                    check=True)
 

@@ -6,6 +6,7 @@ import os
 import harness
 import test_inject
 import test_memory
+import test_shim
 from harness import Target
 
 
@@ -60,11 +61,11 @@ class Loader(BesideTest):
 
 
 class Native(BesideTest):
-    def native_parts(self):
+    def native_parts(self, source="native_parts.c", *words):
         if harness.CURRENT.root:
             self.skipTest("what is compiled here may not run in %s" % harness.CURRENT.root)
         library = os.path.join(self.folder, "native_parts.so")
-        harness.build_c(self, library, "native_parts.c", "-shared", "-fPIC", "-pthread")
+        harness.build_c(self, library, source, "-shared", "-fPIC", "-pthread", *words)
         return library
 
     def test_functions_in_tables(self):
@@ -75,6 +76,18 @@ class Native(BesideTest):
                 self.check_step(profile, truth, blocks=900)
                 line = self.lines_of(profile, "injected.py")[truth["line"]]
                 self.assertLess(line["live_mb"], 0.02 * line["allocated_mb"])
+
+    def test_operators(self):
+        """Of C++, whose allocator has its own or calls malloc."""
+        library = self.native_parts("operators.cpp", "-std=c++17", "-fsized-deallocation")
+        for path in ["", *test_shim.ALLOCATORS]:
+            with self.subTest(path), Target("injected.py", "operators", library,
+                                            env={"LD_PRELOAD": path, **test_shim.QUIET}) as target:
+                for _ in range(2):
+                    truth, profile = self.watch_step(target)
+                    self.check_step(profile, truth, blocks=4000)
+                    line = self.lines_of(profile, "injected.py")[truth["line"]]
+                    self.assertAlmostEqual(line["live_mb"] / line["allocated_mb"], 0.5, delta=0.1)
 
     @staticmethod
     def has_counted(run, pid):

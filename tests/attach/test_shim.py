@@ -20,6 +20,9 @@ WINDOW, COPY_WINDOW = 10000, 1 << 20
 DOUBT = 5  # standard deviations
 SLACK = 0.03  # what allocators round, and what the interpreter needs beside
 UNTOUCHED = 5 << 20
+ALLOCATORS = [path for name in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2")
+              for path in glob.glob("/usr/lib/*/" + name)]
+QUIET = {"TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD": "0"}  # of what it refuses
 LOOKS = 3  # where the ring was full, because others kept us from reading it
 
 NATIVE = {"native_blocks", "native_growing", "mapped", "untouched"}
@@ -191,12 +194,12 @@ class Surroundings(ShimTest):
             self.assertEqual(answer.stderr, b"")
         self.assertEqual((answer.returncode, answer.stdout), (0, b"1000000\n"))
 
-    def built(self, name, *words):
-        """A C program, in a folder of its own."""
+    def built(self, name, *words, suffix=".c"):
+        """A program of C or C++, in a folder of its own."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         program = os.path.join(folder.name, name)
-        harness.build_c(self, program, name + ".c", *words)
+        harness.build_c(self, program, name + suffix, *words)
         return program
 
     def test_own_allocator(self):
@@ -227,17 +230,45 @@ class Surroundings(ShimTest):
         self.assertAlmostEqual(held / (3000 * 5033), 1, delta=0.15)
         return allocated
 
+    def check_half_freed(self, said, events, what):
+        """Of 4000 blocks. Who is told nothing of frames has them all."""
+        account = Account(events)
+        fact = {"size": int(said), "blocks": 4000}
+        for kept, size in ((account.allocated, int(said)), (account.live, int(said) // 2)):
+            self.check_sum(kept[None, False], fact, what, size=size)
+
     def test_linked_allocators(self):
         """A library that the program names before libc."""
-        names = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2")
-        for library in [path for name in names for path in glob.glob("/usr/lib/*/" + name)]:
+        for library in ALLOCATORS:
             with self.subTest(library):
                 program = self.built("linked_allocator", "-Wl,--no-as-needed", library)
-                said, events = self.dump(program)
-                account = Account(events)
-                fact = {"size": int(said), "blocks": 4000}
-                self.check_sum(account.allocated[None, False], fact, library)
-                self.check_sum(account.live[None, False], fact, library, size=int(said) // 2)
+                self.check_half_freed(*self.dump(program), library)
+
+    def built_operators(self, *words):
+        return self.built("operators", "-std=c++17", "-fsized-deallocation", *words, suffix=".cpp")
+
+    def test_operators(self):
+        """C++'s new and delete, which not all allocators have call malloc; counted once."""
+        for path in ["", *ALLOCATORS]:
+            with self.subTest(path):
+                program = self.built_operators("-Wl,--no-as-needed", *[path][:bool(path)])
+                said, events = self.dump(program, *["no refusals"][:"mimalloc" in path], env=QUIET)
+                self.check_half_freed(said, events, path)
+
+    def test_operators_loaded_late(self):
+        """By a library of a program that has none of C++ itself, with an allocator or without."""
+        if harness.CURRENT.root:
+            self.skipTest("what is compiled here may not run in %s" % harness.CURRENT.root)
+        library = self.built_operators("-shared", "-fPIC")
+        code = "import ctypes, sys\nprint(ctypes.CDLL(%r).operators_pass('mimalloc' not in %r))"
+        for path in ["", *ALLOCATORS]:
+            with self.subTest(path):
+                said, events = self.dump(*harness.CURRENT.command("-c", code % (library, path)),
+                                         env=dict(QUIET, LD_PRELOAD=path))
+                own = [event._replace(frames=[] if event.frames and event.frames[0][::2] ==
+                                      (2, "<string>") else [(0, "else", PROGRAM)])
+                       for event in events]
+                self.check_half_freed(said, own, path)
 
     def test_loaded_late(self):
         self.allocated_late(self.built("late_host", "-ldl"))

@@ -384,6 +384,16 @@ def parts(library):
         target.say(line=line, size=900 * 100000)
 
 
+def operators(library):
+    """C++'s new and delete, by the step."""
+    native = ctypes.CDLL(library)
+    target.say(pid=os.getpid())
+    while wait_for_step():
+        line = sys._getframe().f_lineno + 1
+        size = native.operators_pass("mimalloc" not in os.environ["LD_PRELOAD"])
+        target.say(line=line, size=size)
+
+
 def native_storm(library):
     """Threads of C allocate, others of Python, and children are begun all the while."""
     native, leave = ctypes.CDLL(library), threading.Event()
@@ -442,7 +452,7 @@ def filtered(*forbidden):
 
 {"steps": steps, "lines": lines, "asleep": asleep, "storm": storm, "child": child, "late": late,
  "filtered": filtered, "traced": traced, "family": family, "asked": asked, "watched": watched,
- "rung": rung, "walked": walked, "held": held, "forking": forking, "parts": parts,
+ "rung": rung, "walked": walked, "held": held, "forking": forking, "parts": parts, "operators": operators,
  "native_storm": native_storm, "untraced": untraced, "above": above,
  "below": below}[sys.argv[1]](*sys.argv[2:])
 if sys.argv[1] == "below":
