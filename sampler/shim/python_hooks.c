@@ -18,8 +18,9 @@ enum {
 struct layer {
     struct allocator_functions below;
     enum allocation_domain domain;
-    size_t extra; /* what the one below asks for in addition */
-    size_t alone; /* to serve requests up to this the one below asks nobody who is hooked */
+    size_t extra;  /* what the one below asks for in addition */
+    size_t alone;  /* to serve requests up to this the one below asks nobody who is hooked */
+    bool mimalloc; /* is what is at the bottom, for all that does not come from malloc */
 };
 
 static const enum allocation_domain domains[PYMEM_DOMAINS] = {
@@ -103,11 +104,11 @@ static size_t mimalloc_large_step(size_t size)
 /* What CPython's own allocators give who asks for `size`: pymalloc multiples of 16 bytes up to 512,
  * mimalloc four sizes between a power of two and the next (CPython: Objects/obmalloc.c,
  * Objects/mimalloc/page-queue.c). */
-static size_t size_given(size_t size)
+static size_t size_given(const struct layer *layer, size_t size)
 {
     enum { ALIGNMENT = 16, MIMALLOC_EVEN = 64, MIMALLOC_MEDIUM = 128 << 10 };
     size_t step = ALIGNMENT;
-    if (!recorder.python.free_threaded)
+    if (!layer->mimalloc)
         step = size <= PYMALLOC_MOST ? ALIGNMENT : 1;
     else if (size > MIMALLOC_MEDIUM)
         step = mimalloc_large_step(size);
@@ -130,7 +131,7 @@ static size_t growth_watched(const struct layer *layer, const struct resize_watc
     size_t asked = size + layer->extra;
     if (!before && new != old && watch->copied < asked) { /* as much: it shrank */
         before = watch->copied;
-        after = size_given(asked);
+        after = size_given(layer, asked);
     }
     return before && after > before ? after - before : 0;
 }
@@ -175,6 +176,16 @@ static bool allocator_debugs(int domain, const struct allocator_functions *funct
            *(const size_t *)functions->context % 256 == (size_t)letters[domain];
 }
 
+/* What CPython's own stand around is in their context: first of all (tracemalloc), or behind a word
+ * with a letter (the debugging ones). CPython: Modules/_tracemalloc.c, Python/tracemalloc.c,
+ * Objects/obmalloc.c. */
+static const struct allocator_functions *
+functions_below(int domain, const struct allocator_functions *functions)
+{
+    const size_t *context = functions->context;
+    return (const struct allocator_functions *)(context + allocator_debugs(domain, functions));
+}
+
 /* They keep three words with each block. */
 static size_t allocator_extra(int domain, const struct allocator_functions *functions)
 {
@@ -196,13 +207,52 @@ static bool pymalloc_is_below(void)
            python_holds(&recorder.python, &mem.malloc) && arenas_guard();
 }
 
-static struct layer layer_make(int domain, const struct allocator_functions *below, bool pymalloc)
+/* What is below all of ours, and of those of CPython's that stand around others. */
+static struct allocator_functions allocator_bottom(int domain)
+{
+    struct allocator_functions functions;
+    recorder.python.allocator_get(domain, &functions);
+    for (int depth = 0; depth < 2 * LAYERS; depth++) {
+        if (functions.malloc == layer_malloc)
+            functions = ((const struct layer *)functions.context)->below;
+        else if (functions.context && allocator_is_own(&functions))
+            functions = *functions_below(domain, &functions);
+        else
+            break;
+    }
+    return functions;
+}
+
+/* Of CPython's allocators only this is another for objects than for memory; a free-threaded build
+ * has nothing else (CPython: Objects/obmalloc.c). */
+static bool mimalloc_is_below(void)
+{
+    struct allocator_functions mem = allocator_bottom(PYMEM_DOMAIN_MEM);
+    struct allocator_functions obj = allocator_bottom(PYMEM_DOMAIN_OBJ);
+    bool own =
+        python_holds(&recorder.python, &mem.malloc) && python_holds(&recorder.python, &obj.malloc);
+    return recorder.python.free_threaded ||
+           (own && !mem.context && !obj.context && mem.malloc != obj.malloc);
+}
+
+enum bottom { BOTTOM_OTHER, BOTTOM_PYMALLOC, BOTTOM_MIMALLOC };
+
+static enum bottom bottom_find(void)
+{
+    if (pymalloc_is_below())
+        return BOTTOM_PYMALLOC;
+    return mimalloc_is_below() ? BOTTOM_MIMALLOC : BOTTOM_OTHER;
+}
+
+static struct layer layer_make(int domain, const struct allocator_functions *below,
+                               enum bottom bottom)
 {
     return (struct layer){
         .below = *below,
         .domain = domains[domain],
         .extra = allocator_extra(domain, below),
-        .alone = pymalloc && domain != PYMEM_DOMAIN_RAW ? PYMALLOC_MOST : 0,
+        .alone = bottom == BOTTOM_PYMALLOC && domain != PYMEM_DOMAIN_RAW ? PYMALLOC_MOST : 0,
+        .mimalloc = bottom == BOTTOM_MIMALLOC,
     };
 }
 
@@ -210,7 +260,7 @@ static struct layer layer_make(int domain, const struct allocator_functions *bel
  * same allocator before is used again. What is put around others may have ours below it, which then
  * ask whether they are inside. */
 static struct layer *layer_around(int domain, const struct allocator_functions *below,
-                                  bool pymalloc)
+                                  enum bottom bottom)
 {
     struct layer *all = layers[domain];
     for (unsigned i = 0; i < layer_counts[domain]; i++)
@@ -221,17 +271,17 @@ static struct layer *layer_around(int domain, const struct allocator_functions *
     for (unsigned i = 0; i < layer_counts[domain]; i++)
         all[i].alone = 0;
     struct layer *layer = &all[layer_counts[domain]++];
-    *layer = layer_make(domain, below, pymalloc);
+    *layer = layer_make(domain, below, bottom);
     return layer;
 }
 
-static void allocator_wrap(int domain, bool pymalloc)
+static void allocator_wrap(int domain, enum bottom bottom)
 {
     struct allocator_functions functions;
     recorder.python.allocator_get(domain, &functions);
     if (functions.malloc == layer_malloc)
         return;
-    struct layer *layer = layer_around(domain, &functions, pymalloc);
+    struct layer *layer = layer_around(domain, &functions, bottom);
     if (!layer)
         return;
     functions = (struct allocator_functions){ layer, layer_malloc, layer_calloc, layer_realloc,
@@ -244,9 +294,9 @@ void python_hooks_look(void)
 {
     if (!recorder.ring.head || !python_hooks_unsettled())
         return;
-    bool pymalloc = pymalloc_is_below();
+    enum bottom bottom = bottom_find();
     for (int domain = 0; domain < PYMEM_DOMAINS; domain++)
-        allocator_wrap(domain, pymalloc);
+        allocator_wrap(domain, bottom);
 }
 
 static void python_found(const struct python *python)
@@ -347,16 +397,6 @@ static bool functions_equal(const struct allocator_functions *a,
     return a->malloc == b->malloc && a->context == b->context;
 }
 
-/* What CPython's own stand around is in their context: first of all (tracemalloc), or behind a word
- * with a letter (the debugging ones). CPython: Modules/_tracemalloc.c, Python/tracemalloc.c,
- * Objects/obmalloc.c. */
-static const struct allocator_functions *
-functions_below(int domain, const struct allocator_functions *functions)
-{
-    const size_t *context = functions->context;
-    return (const struct allocator_functions *)(context + allocator_debugs(domain, functions));
-}
-
 static enum standing standing_of(int domain)
 {
     struct allocator_functions functions;
@@ -375,11 +415,11 @@ static enum standing standing_of(int domain)
     return UNKNOWN;
 }
 
-static void domain_attach(int domain, bool pymalloc)
+static void domain_attach(int domain, enum bottom bottom)
 {
     struct allocator_functions functions;
     recorder.python.allocator_get(domain, &functions);
-    attached[domain] = layer_make(domain, &functions, pymalloc);
+    attached[domain] = layer_make(domain, &functions, bottom);
     functions =
         (struct allocator_functions){ functions.context, ours[domain].malloc, ours[domain].calloc,
                                       ours[domain].realloc, ours[domain].free };
@@ -390,11 +430,12 @@ static void domain_attach(int domain, bool pymalloc)
  * nobody knows, which would end below themselves if they were put around them. */
 bool python_hooks_attach(void)
 {
-    bool pymalloc = pymalloc_is_below(), whole = true;
+    enum bottom bottom = bottom_find();
+    bool whole = true;
     for (int domain = 0; domain < PYMEM_DOMAINS; domain++) {
         enum standing standing = standing_of(domain);
         if (standing == GONE || (standing == UNKNOWN && !buried[domain]))
-            domain_attach(domain, pymalloc);
+            domain_attach(domain, bottom);
         else
             whole &= standing != UNKNOWN;
     }

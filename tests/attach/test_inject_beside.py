@@ -60,6 +60,25 @@ class Loader(BesideTest):
             self.assertFalse(test_inject.leads_to_shim(target.pid, "python"))
 
 
+class Growing(BesideTest):
+    """By how much CPython's blocks grow is told from what their allocator does."""
+
+    def check_growing(self, env):
+        with Target("injected.py", "growing", env=env) as target:
+            truth, profile = self.watch_step(target)
+            self.check_step(profile, truth)
+
+    def test_growing(self):
+        self.check_growing({})
+
+    def test_mimalloc(self):
+        if not test_shim.has_mimalloc():
+            self.skipTest("its Python has no mimalloc")
+        for name in ("mimalloc", "mimalloc_debug"):
+            with self.subTest(name):
+                self.check_growing({"PYTHONMALLOC": name})
+
+
 class Native(BesideTest):
     def native_parts(self, source="native_parts.c", *words):
         if harness.CURRENT.root:

@@ -54,6 +54,10 @@ def function_of(event):
     return None
 
 
+def has_mimalloc():
+    return bool(int(harness.CURRENT.config("WITH_MIMALLOC") or 0))
+
+
 class Account:
     """Per function and whether Python's allocators were asked, by the weights of its events:
     allocated, and what of it was never freed; and copied."""
@@ -151,14 +155,15 @@ class Cases(ShimTest):
 
     def test_other_allocators(self):
         """PYTHONMALLOC and -X dev set CPython's allocators after the shim has."""
-        names = ["mimalloc"] if harness.CURRENT.free_threaded else ["malloc", "pymalloc"]
-        for name in names:
+        names = ["mimalloc"][:has_mimalloc()]
+        for name in names + ([] if harness.CURRENT.free_threaded else ["malloc", "pymalloc"]):
             with self.subTest(name):
                 self.check_cases(*self.run_cases({"PYTHONMALLOC": name}))
 
     def test_debug_allocators(self):
         """They ask for some words more with each block, and abort where a free is wrong."""
-        for environment in ({"PYTHONMALLOC": "debug"}, {"PYTHONDEVMODE": "1"}):
+        names = ["debug", *["mimalloc_debug"][:has_mimalloc()]]
+        for environment in [*[{"PYTHONMALLOC": name} for name in names], {"PYTHONDEVMODE": "1"}]:
             with self.subTest(environment):
                 self.check_cases(*self.run_cases(environment))
 

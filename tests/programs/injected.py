@@ -35,6 +35,21 @@ def steps():
         target.say(**allocate())
 
 
+def growing():
+    """In steps that its allocator has to move most blocks for."""
+    piece = bytes(60)
+    target.say(pid=os.getpid())
+    while wait_for_step():
+        grown = [bytearray(100) for _ in range(3000)]
+        before = sum(map(sys.getsizeof, grown))
+        line = sys._getframe().f_lineno + 3
+        for one in grown:
+            for _ in range(60):
+                one += piece
+        target.say(line=line, size=sum(map(sys.getsizeof, grown)) - before)
+        kept.append(grown)
+
+
 def traced():
     """Between its steps others look at its allocators, too."""
     import tracemalloc
@@ -450,11 +465,11 @@ def filtered(*forbidden):
     steps()
 
 
-{"steps": steps, "lines": lines, "asleep": asleep, "storm": storm, "child": child, "late": late,
- "filtered": filtered, "traced": traced, "family": family, "asked": asked, "watched": watched,
- "rung": rung, "walked": walked, "held": held, "forking": forking, "parts": parts, "operators": operators,
- "native_storm": native_storm, "untraced": untraced, "above": above,
- "below": below}[sys.argv[1]](*sys.argv[2:])
+{"steps": steps, "growing": growing, "lines": lines, "asleep": asleep, "storm": storm,
+ "child": child, "late": late, "filtered": filtered, "traced": traced, "family": family,
+ "asked": asked, "watched": watched, "rung": rung, "walked": walked, "held": held,
+ "forking": forking, "parts": parts, "operators": operators, "native_storm": native_storm,
+ "untraced": untraced, "above": above, "below": below}[sys.argv[1]](*sys.argv[2:])
 if sys.argv[1] == "below":
     sys.exit()
 target.say(result=kept[-1] if kept and not isinstance(kept[-1], list) else 42)
