@@ -270,6 +270,8 @@ static int gap_notes_add(struct run *run, uint32_t gaps)
                           "memory is missing" },
         { GAP_PROGRAM, "a program has an allocator of its own linked in: its native memory is "
                        "missing" },
+        { GAP_MAPPINGS, "a program has so many mappings at once that the last of them are told as "
+                        "freed" },
     };
     int error = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !error; i++)

@@ -6,19 +6,27 @@
 #include "sampler/shim/mappings.h"
 
 #include "sampler/shim/account.h"
+#include "sampler/shim/records.h"
 
-enum { REGIONS = 1024 };
+enum { REGIONS = 1 << 16 }; /* as many as Linux lets a process have, unless it is told otherwise */
 
 #define BUSY ((uintptr_t)1)
 
 struct region {
     _Atomic uintptr_t start; /* 0: free */
     _Atomic uintptr_t end;
-    struct block block;
 };
 
+/* Apart, as only the regions are gone through. What was never used is no memory yet. */
 static struct region regions[REGIONS];
+static struct block region_blocks[REGIONS];
 static _Atomic uint32_t region_limit; /* one past the last that was ever used */
+static _Atomic uint32_t region_hint;  /* where a free one is looked for first */
+
+static struct block *region_block(const struct region *region)
+{
+    return &region_blocks[region - regions];
+}
 
 static void limit_raise(uint32_t limit)
 {
@@ -33,19 +41,31 @@ static void region_publish(struct region *region, uintptr_t start, uintptr_t end
     atomic_store_explicit(&region->start, start, memory_order_release);
 }
 
+static void region_release(struct region *region)
+{
+    uint32_t index = (uint32_t)(region - regions);
+    region_publish(region, 0, 0);
+    if (index < atomic_load_explicit(&region_hint, memory_order_relaxed))
+        atomic_store_explicit(&region_hint, index, memory_order_relaxed);
+}
+
 static void region_add(uintptr_t start, uintptr_t end, const struct block *block)
 {
+    uint32_t first = atomic_load_explicit(&region_hint, memory_order_relaxed);
     for (uint32_t i = 0; i < REGIONS; i++) {
-        struct region *region = &regions[i];
+        uint32_t index = (first + i) % REGIONS;
+        struct region *region = &regions[index];
         uintptr_t empty = 0;
         if (!atomic_compare_exchange_strong(&region->start, &empty, BUSY))
             continue;
-        region->block = *block;
+        *region_block(region) = *block;
         region_publish(region, start, end);
-        limit_raise(i + 1);
+        limit_raise(index + 1);
+        atomic_store_explicit(&region_hint, (index + 1) % REGIONS, memory_order_relaxed);
         return;
     }
     block_end(block); /* it cannot be followed */
+    ring_tell_gap(&recorder.ring, GAP_MAPPINGS);
 }
 
 /* What is left is a piece in front, behind, or both: then the larger one is followed on. */
@@ -54,11 +74,11 @@ static void region_cut(struct region *region, uintptr_t start, uintptr_t end, ui
 {
     uintptr_t in_front = from > start ? from - start : 0, behind = end > to ? end - to : 0;
     if (!in_front && !behind) {
-        block_end(&region->block);
-        region_publish(region, 0, 0);
+        block_end(region_block(region));
+        region_release(region);
         return;
     }
-    block_shrink(&region->block, in_front > behind ? in_front : behind);
+    block_shrink(region_block(region), in_front > behind ? in_front : behind);
     if (in_front > behind)
         region_publish(region, start, from);
     else
@@ -114,8 +134,8 @@ static bool region_take(const void *address, size_t size, struct block *ret)
     struct region *region = region_claim(&index, from, from + size, &start);
     if (!region)
         return false;
-    *ret = region->block;
-    region_publish(region, 0, 0);
+    *ret = *region_block(region);
+    region_release(region);
     return true;
 }
 

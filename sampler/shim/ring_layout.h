@@ -39,6 +39,7 @@ enum ring_gap {
     GAP_IMPORTS = 2,    /* so many imports that the last ones are not hooked */
     GAP_ALLOCATORS = 4, /* CPython's allocators were set by somebody else */
     GAP_PROGRAM = 8,    /* the program has an allocator of its own linked in */
+    GAP_MAPPINGS = 16,  /* so many mappings at once that the last ones are told as freed */
 };
 
 /* Whose allocator was asked. */

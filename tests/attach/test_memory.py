@@ -269,6 +269,17 @@ class Pages(MemoryTest):
                                sum(copy["copied"] for copy in truth["copies"]), 1, delta=0.1)
 
 
+    def test_more_mappings_than_are_followed(self):
+        """They are neighbours, so that the kernel has one where we have many; and it is said."""
+        source = "import mmap, os\n" \
+                 "kept = [mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE) for _ in range(70000)]\n" \
+                 "os._exit(0)"
+        answer = self.run_words([*self.options("--profile-all", window=1), "--",
+                                 *harness.CURRENT.command("-c", source)])
+        self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+        self.assertTrue([note for note in self.profile()["notes"] if "so many mappings" in note])
+
+
 class Unharmed(MemoryTest):
     def surroundings(self, words, env):
         answer = self.run_words(words, env, stdin=b"typed\n")

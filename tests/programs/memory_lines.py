@@ -157,6 +157,12 @@ def mapped():
     tell(line, SIZE, 1, python=False)
 
 
+def many_mapped():
+    line = next_line()
+    kept.append([mmap.mmap(-1, 1 << 16) for _ in repeat(None, 1500)])
+    tell(line, 1500 << 16, 1500, python=False)
+
+
 def arrays():
     first = numpy.ones(2 * MEBI)
     line = next_line()
@@ -168,7 +174,7 @@ def arrays():
 def run():
     gc.disable()  # it allocates for itself, in whatever line it begins
     for act in (small_objects, strings, dictionaries, growing, churn, transient, sum_of_two,
-                freed_elsewhere, other_threads, native_blocks, mapped):
+                freed_elsewhere, other_threads, native_blocks, mapped, many_mapped):
         act()
     if numpy:
         arrays()
