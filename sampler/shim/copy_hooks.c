@@ -88,7 +88,7 @@ HOOK_EXPORTED void *mempcpy(void *to, const void *from, size_t size)
     return (char *)move(to, from, size) + size;
 }
 
-static size_t length_of(const char *text, size_t limit)
+static size_t length_early(const char *text, size_t limit)
 {
     size_t length = 0;
     while (length < limit && ((const volatile char *)text)[length])
@@ -99,7 +99,7 @@ static size_t length_of(const char *text, size_t limit)
 HOOK_EXPORTED char *stpcpy(char *to, const char *from)
 {
     if (UNLIKELY(!next.stpcpy)) {
-        size_t length = length_of(from, SIZE_MAX);
+        size_t length = length_early(from, SIZE_MAX);
         memmove_early(to, from, length + 1);
         return to + length;
     }
@@ -118,7 +118,7 @@ HOOK_EXPORTED char *strcpy(char *to, const char *from)
 HOOK_EXPORTED char *stpncpy(char *to, const char *from, size_t size)
 {
     if (UNLIKELY(!next.stpncpy)) {
-        size_t length = length_of(from, size);
+        size_t length = length_early(from, size);
         memmove_early(to, from, length);
         for (size_t i = length; i < size; i++)
             ((volatile char *)to)[i] = 0;
@@ -133,6 +133,41 @@ HOOK_EXPORTED char *strncpy(char *to, const char *from, size_t size)
 {
     stpncpy(to, from, size);
     return to;
+}
+
+static char *end_of(char *text)
+{
+    return text + (UNLIKELY(!next.stpcpy) ? length_early(text, SIZE_MAX) : strlen(text));
+}
+
+/* What stands there already is looked at, not copied. */
+HOOK_EXPORTED char *strcat(char *to, const char *from)
+{
+    stpcpy(end_of(to), from);
+    return to;
+}
+
+HOOK_EXPORTED char *strncat(char *to, const char *from, size_t size)
+{
+    size_t length = UNLIKELY(!next.stpcpy) ? length_early(from, size) : strnlen(from, size);
+    char *end = mempcpy(end_of(to), from, length);
+    *end = '\0';
+    return to;
+}
+
+HOOK_EXPORTED void *memccpy(void *to, const void *from, int last, size_t size)
+{
+    if (UNLIKELY(!next.memccpy)) {
+        size_t length = 0;
+        while (length < size &&
+               ((const volatile unsigned char *)from)[length] != (unsigned char)last)
+            length++;
+        memmove_early(to, from, length + (length < size));
+        return length < size ? (char *)to + length + 1 : NULL;
+    }
+    char *end = next.memccpy(to, from, last, size);
+    account_copied(end ? (size_t)(end - (char *)to) : size);
+    return end;
 }
 
 /*
@@ -175,4 +210,22 @@ HOOK_EXPORTED char *__strncpy_chk(char *to, const char *from, size_t size, size_
 {
     __stpncpy_chk(to, from, size, room);
     return to;
+}
+
+/* What does not end within its room, or would not with what comes behind it, is the next one's. */
+static bool has_room(const char *to, const char *from, size_t size, size_t room)
+{
+    size_t length = strnlen(to, room);
+    return length < room && strnlen(from, size) < room - length;
+}
+
+HOOK_EXPORTED char *__strcat_chk(char *to, const char *from, size_t room)
+{
+    return has_room(to, from, room, room) ? strcat(to, from) : next.__strcat_chk(to, from, room);
+}
+
+HOOK_EXPORTED char *__strncat_chk(char *to, const char *from, size_t size, size_t room)
+{
+    return has_room(to, from, size, room) ? strncat(to, from, size)
+                                          : next.__strncat_chk(to, from, size, room);
 }

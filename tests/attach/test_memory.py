@@ -269,6 +269,7 @@ class Pages(MemoryTest):
                                sum(copy["copied"] for copy in truth["copies"]), 1, delta=0.1)
 
 
+    @unittest.skipUnless(harness.RELEASE in THOROUGH, "two releases are enough for this one")
     def test_more_mappings_than_are_followed(self):
         """They are neighbours, so that the kernel has one where we have many; and it is said."""
         source = "import mmap, os\n" \

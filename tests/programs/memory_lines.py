@@ -31,8 +31,18 @@ account = []
 kept = []  # what stays
 
 libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-libc.malloc.argtypes = [ctypes.c_size_t]
+for function in (libc.malloc, libc.calloc, libc.realloc, libc.reallocarray, libc.memalign,
+                 libc.aligned_alloc, libc.valloc, libc.pvalloc, libc.mmap64, libc.mremap):
+    function.restype = ctypes.c_void_p
+for function in (libc.malloc, libc.valloc, libc.pvalloc):
+    function.argtypes = [ctypes.c_size_t]
+for function in (libc.calloc, libc.memalign, libc.aligned_alloc):
+    function.argtypes = [ctypes.c_size_t] * 2
+libc.realloc.argtypes = libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.reallocarray.argtypes = libc.posix_memalign.argtypes = [ctypes.c_void_p,
+                                                             *[ctypes.c_size_t] * 2]
+libc.mmap64.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+libc.mremap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 2, ctypes.c_int]
 libc.free.argtypes = [ctypes.c_void_p]
 libc.free.restype = None
 
@@ -144,11 +154,38 @@ def other_threads():
 
 
 def native_blocks():
+    """A line for each function that is hooked. What is resized counts as far as it has grown."""
+    aligned = (ctypes.c_void_p * 1)()
+    calls = [
+        lambda: libc.malloc(MEBI),
+        lambda: libc.calloc(8, MEBI // 8),
+        lambda: libc.realloc(libc.malloc(MEBI // 2), MEBI),
+        lambda: libc.reallocarray(libc.malloc(MEBI // 2), 8, MEBI // 8),
+        lambda: libc.memalign(4096, MEBI),
+        lambda: libc.aligned_alloc(4096, MEBI),
+        lambda: libc.posix_memalign(aligned, 4096, MEBI) or aligned[0],
+        lambda: libc.valloc(MEBI),
+        lambda: libc.pvalloc(MEBI),
+    ]
+    for call in calls:
+        blocks = [call() for _ in repeat(None, 24)]
+        given_back = [] if call is calls[-1] else blocks  # jemalloc has none, and no free for it
+        tell(call.__code__.co_firstlineno, 24 * MEBI, 24, freed=len(given_back) * MEBI,
+             python=False)
+        for block in given_back:
+            libc.free(block)
+
+
+def native_regions():
+    size, access = 24 * MEBI, mmap.PROT_READ | mmap.PROT_WRITE
+    flags, may_move = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 1
     line = next_line()
-    blocks = [libc.malloc(MEBI) for _ in repeat(None, 24)]
-    tell(line, 24 * MEBI, 24, freed=24 * MEBI, python=False)
-    for block in blocks:
-        libc.free(block)
+    region = libc.mmap64(None, size, access, flags, -1, 0)
+    tell(line, size, 1, freed=size, python=False)
+    line = next_line()
+    region = libc.mremap(region, size, 2 * size, may_move)
+    tell(line, size, 1, freed=size, python=False)
+    libc.munmap(region, 2 * size)
 
 
 def mapped():
@@ -174,7 +211,7 @@ def arrays():
 def run():
     gc.disable()  # it allocates for itself, in whatever line it begins
     for act in (small_objects, strings, dictionaries, growing, churn, transient, sum_of_two,
-                freed_elsewhere, other_threads, native_blocks, mapped, many_mapped):
+                freed_elsewhere, other_threads, native_blocks, native_regions, mapped, many_mapped):
         act()
     if numpy:
         arrays()
