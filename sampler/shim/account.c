@@ -106,7 +106,10 @@ static void growth_told(struct block *block, size_t growth, enum allocation_doma
     uint64_t number = block->number;
     if (!number)
         number = atomic_fetch_add_explicit(&block_numbers, 1, memory_order_relaxed) + 1;
-    if (!record_allocated(number, growth, domain)) {
+    shim_thread.has_gil = domain == DOMAIN_MEM || domain == DOMAIN_OBJECT;
+    bool is_told = record_allocated(number, growth, domain);
+    shim_thread.has_gil = false;
+    if (!is_told) {
         block->lost += weight;
         return;
     }

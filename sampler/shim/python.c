@@ -2,8 +2,11 @@
 
 #include "sampler/shim/python.h"
 
+#include "sampler/shim/field.h"
 #include "sampler/shim/loaded_object.h"
+#include "sampler/shim/thread.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -54,7 +57,8 @@ static void symbols_find_more(const struct loaded_object *object, struct python 
     symbol_find(object, "PyObject_SetArenaAllocator", &python->arenas_set);
     if (!symbol_find(object, "Py_IsFinalizing", &python->is_finalizing))
         symbol_find(object, "_Py_IsFinalizing", &python->is_finalizing);
-    symbol_find(object, "PyThreadState_GetUnchecked", &python->state_attached);
+    if (!symbol_find(object, "PyThreadState_GetUnchecked", &python->state_attached))
+        symbol_find(object, "_PyThreadState_UncheckedGet", &python->state_current);
     symbol_find(object, "PyCode_Type", &python->code_type);
     symbol_find(object, "PyRun_SimpleString", &python->run_simple);
     symbol_find(object, "PySys_AddAuditHook", &python->audit_hook_add);
@@ -116,6 +120,20 @@ bool python_holds(const struct python *python, const void *at)
 }
 
 /*
+ * In a sub-interpreter a thread has another state than the one that PyGILState knows. Who has the
+ * GIL runs in the current one, and nobody else may look at it, as its thread may end; where that
+ * was not made by the thread that runs it, it is not known to be its own.
+ */
+static const void *state_with_gil(const struct python *python)
+{
+    const uint8_t *state = NULL;
+    if (shim_thread.has_gil && python->state_current && python->layout->thread_ident != RING_ABSENT)
+        state = python->state_current();
+    bool is_its = state && field_u64(state + python->layout->thread_ident) == pthread_self();
+    return is_its ? state : NULL;
+}
+
+/*
  * While the interpreter is finalized, it frees the states of threads that still run: then only the
  * main thread, which does it, has one. A thread that has let go of the GIL is attached to none, and
  * PyGILState still knows its state.
@@ -126,6 +144,6 @@ const void *python_thread_state(const struct python *python)
         return NULL;
     if (python->is_finalizing && python->is_finalizing() && syscall(SYS_gettid) != getpid())
         return NULL;
-    const void *state = python->state_attached ? python->state_attached() : NULL;
+    const void *state = python->state_attached ? python->state_attached() : state_with_gil(python);
     return state ? state : python->state_of_thread();
 }

@@ -37,6 +37,7 @@ struct python {
     int (*is_finalizing)(void);          /* or NULL */
     void *(*state_of_thread)(void);      /* what PyGILState knows of the thread */
     void *(*state_attached)(void);       /* the one that it runs in, from 3.13 on; or NULL */
+    void *(*state_current)(void);        /* the GIL's, before that; or NULL */
     const struct ring_python *layout;    /* NULL: none that was handed over fits */
     const void *code_type;               /* PyCode_Type */
     int (*run_simple)(const char *text); /* or NULL; and the next one */

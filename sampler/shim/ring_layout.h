@@ -53,6 +53,7 @@ enum allocation_domain { DOMAIN_NATIVE, DOMAIN_MAPPED, DOMAIN_RAW, DOMAIN_MEM, D
 
 /* F(name): an offset of struct py_layout's, group_field. */
 #define RING_PYTHON_OFFSETS(F)                                                                     \
+    F(thread, ident)                                                                               \
     F(thread, frame)                                                                               \
     F(thread, cframe)                                                                              \
     F(cframe, current_frame)                                                                       \

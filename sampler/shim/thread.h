@@ -18,6 +18,7 @@ struct shim_thread {
     int64_t countdown;      /* bytes to the next sample; below zero: now */
     int64_t copy_countdown; /* the same of copied bytes */
     bool inside;            /* of the shim or an allocator: what is asked for now is not counted */
+    bool has_gil;           /* what is told of now was asked of CPython, by who has its GIL */
     uint32_t tid;
     uint32_t term; /* of the recorder when the distances were drawn; 0: they were not */
     int64_t beyond, copy_beyond; /* what is left once the countdown is over */

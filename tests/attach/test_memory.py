@@ -251,6 +251,14 @@ class Children(MemoryTest):
         self.assertAlmostEqual(shown / said[0]["allocated"], 1, delta=0.02)
 
 
+class Interpreters(MemoryTest):
+    def test_sub_interpreter(self):
+        """Its lines are known by the state that runs there, and not by the thread's own."""
+        (truth,), profile = self.launch(*self.program("memory_subinterpreter.py"))
+        line = self.lines_of(profile, "memory_subinterpreter.py")[truth["line"]]
+        self.assertAlmostEqual(line["allocated_mb"] * MIB / truth["allocated"], 1, delta=0.02)
+
+
 class Pages(MemoryTest):
     def test_zeros_and_copies(self):
         (truth,), profile = self.launch(*self.program("memory_zeros.py"),
