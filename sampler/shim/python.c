@@ -127,10 +127,12 @@ bool python_holds(const struct python *python, const void *at)
 static const void *state_with_gil(const struct python *python)
 {
     const uint8_t *state = NULL;
+    uint64_t maker = 0;
     if (shim_thread.has_gil && python->state_current && python->layout->thread_ident != RING_ABSENT)
         state = python->state_current();
-    bool is_its = state && field_u64(state + python->layout->thread_ident) == pthread_self();
-    return is_its ? state : NULL;
+    if (state)
+        __builtin_memcpy(&maker, state + python->layout->thread_ident, sizeof maker);
+    return maker == pthread_self() ? state : NULL;
 }
 
 /*
