@@ -84,7 +84,8 @@ class Tracers(LaunchTest):
         answer = self.run_words(*self.options("--"), *self.python("-c", script))
         self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (0, b"traced\n", b""))
         (found,) = [each for each in self.profile()["processes"] if each["argv"] == child]
-        self.assertGreaterEqual(found["cpu_s"], 0.99 * BURN_S)
+        # what it used before it became the program is the tracer's child's
+        self.assertGreaterEqual(found["cpu_s"], 0.9 * BURN_S)
 
 
 class Strangers(LaunchTest):
@@ -138,7 +139,8 @@ kept = bytearray(8 << 20)
             notes = [note for note in profile["notes"] if "AddressSanitizer" in note]
             self.assertEqual(len(notes), 0 if memory else 1, profile["notes"])
             found = self.python_of(profile, "as ever")
-            self.assertGreaterEqual(found["cpu_s"], 0.99 * BURN_S)
+            # what it used before it became the program is the tracer's child's
+        self.assertGreaterEqual(found["cpu_s"], 0.9 * BURN_S)
 
     def test_sanitized_program(self):
         """No Python at all, so that there is nothing to show of it."""
