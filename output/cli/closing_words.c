@@ -211,7 +211,8 @@ static void hidden_explain(FILE *out, const struct report *report,
 static void time_explain(FILE *out, const struct report *report,
                          const struct profile_settings *settings)
 {
-    bool waited = cpu_seconds(report) <= BUSY_PART * report_base_s(report);
+    bool waited =
+        !report_has_time(report) || cpu_seconds(report) <= BUSY_PART * report_base_s(report);
     if (waited)
         waited_explain(out, report);
     else

@@ -36,6 +36,12 @@ double report_base_s(const struct report *report)
     return totals->cpu_python_s + totals->cpu_native_s + totals->cpu_kernel_s + totals->idle_s;
 }
 
+bool report_has_time(const struct report *report)
+{
+    static const double LEAST_S = 0.001;
+    return report_base_s(report) >= LEAST_S;
+}
+
 double report_stack_live_mb(const struct report *report, size_t index)
 {
     if (index >= report->memory_stacks_live_mb.count || index >= report->memory_stacks.count)

@@ -179,6 +179,9 @@ bool report_tells_of_files(const struct report *report, size_t member);
 /* CPU + idle seconds: what the percentages are shares of. */
 double report_base_s(const struct report *report);
 
+/* More than what a program that only waits takes to wake up and sleep on. */
+bool report_has_time(const struct report *report);
+
 /* Of that memory stack; 0 where it is not told. Never more than was allocated. */
 double report_stack_live_mb(const struct report *report, size_t index);
 

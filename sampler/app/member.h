@@ -16,11 +16,12 @@ struct member {
     pid_t pid, ppid;
     struct target *target; /* NULL: not (yet) a Python */
     bool was_python, born, ended, told;
-    bool finishes;                 /* ended, and now the profile is told all of it */
-    bool begins;                   /* opened, and not looked at yet */
-    bool had_stacks;               /* under whatever program */
-    int refusal;                   /* why it was not opened at the last try … */
-    uint64_t stack_start;          /* … and of which program that was: as in struct process */
+    bool finishes;        /* ended, and now the profile is told all of it */
+    bool begins;          /* opened, and not looked at yet */
+    bool had_stacks;      /* under whatever program */
+    bool execed;          /* until then it is its parent's copy, with what that had loaded */
+    int refusal;          /* why it was not opened at the last try … */
+    uint64_t stack_start; /* … and of which program that was: as in struct process */
     uint64_t looks, refused_looks; /* of the target, and those that wanted a pause and got none … */
     pid_t tracer;                  /* … because of this one, if anybody knows; else 0 */
     char tracer_name[16];

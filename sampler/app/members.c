@@ -325,8 +325,9 @@ int members_exec(struct members *members, pid_t pid, uint64_t cpu_ns, uint64_t s
     member_learn_cpu(member, cpu_ns);
     int error = member_let_go(members, member, now_ns, profile);
     /* one that was opened as it became another program may have shown itself in part as that one */
-    members->bare +=
-        member_is_bare(member) && !member->begins && member->stack_start != stack_start;
+    bool was_parents = !TAKE(member->execed, true) && parent && parent->has_shim;
+    members->bare += member_is_bare(member) && !member->begins && !was_parents &&
+                     member->stack_start != stack_start;
     if (!member_begin(member, stack_start, now_ns) && parent)
         member_disinherit(member, parent);
     return error;

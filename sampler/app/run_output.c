@@ -135,7 +135,7 @@ static bool has_nothing(const struct report *report)
 {
     const struct report_totals *totals = &report->totals;
     return !report->files.count ||
-           (report_base_s(report) <= 0 && wait_times_sum(&totals->wait_s) <= 0 &&
+           (!report_has_time(report) && wait_times_sum(&totals->wait_s) <= 0 &&
             totals->allocated_mb <= 0 && totals->copied_mb <= 0);
 }
 

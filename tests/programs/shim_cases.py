@@ -19,7 +19,8 @@ LIBC.free.argtypes = [ctypes.c_void_p]
 LIBC.memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 LIBC.memcpy.restype = ctypes.c_void_p
 
-PIECE, SMALL_PIECE = bytes(1000), bytes(75)
+PIECE = bytes(1000)
+SMALL_PIECE = bytes(92)  # they grow to just below a size that mimalloc gives
 MIB = 1 << 20
 FACTS = {}
 
