@@ -10,7 +10,8 @@ enum {
 
 static bool pointer_plausible(const void *pointer)
 {
-    return (uintptr_t)pointer >= BELOW_ANY_OBJECT && (uintptr_t)pointer % sizeof(void *) == 0;
+    return (uintptr_t)pointer >= BELOW_ANY_OBJECT && (uintptr_t)pointer % sizeof(void *) == 0 &&
+           (uintptr_t)pointer <= UINTPTR_MAX / 2; /* beyond is the kernel's */
 }
 
 static const uint8_t *frame_innermost(const struct ring_python *layout, struct field_reader *reader,

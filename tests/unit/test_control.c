@@ -255,8 +255,9 @@ static void test_silent_follower(void **state)
 static void test_own_socket(void **state)
 {
     (void)state;
-    AUTO_CONTROL struct control *control = open_control();
+    AUTO_CONTROL struct control *own = open_control();
     AUTO_CHILD struct child child = child_start(rest, NULL);
+    assert_non_null(own);
     child_await_ready(&child);
     assert_int_equal(control_check(child.pid, NULL), 0);
 }
