@@ -2,6 +2,7 @@
 
 #include "sampler/shim/account.h"
 
+#include "sampler/shim/asked_sizes.h"
 #include "sampler/shim/early.h"
 #include "sampler/shim/hooks.h"
 #include "sampler/shim/python_hooks.h"
@@ -199,15 +200,34 @@ bool account_free(const void *address)
 void resizing_begin(struct resizing *resizing, const void *old)
 {
     resizing->sampled = old && UNLIKELY(blocks_may_have(old)) && blocks_take(old, &resizing->block);
+    resizing->asked = resizing->sampled ? 0 : asked_sizes_take(old);
+}
+
+/*
+ * Where it is not known what was asked for before, sizes given are compared with sizes given: so the
+ * roundings of all steps but the first and the last cancel out, and those two on average.
+ */
+static void unsampled_resized(const struct resizing *resizing, const void *new, size_t size,
+                              const struct given_sizes *given, enum allocation_domain domain)
+{
+    size_t before = asked_size(resizing->asked, given->before), after = size;
+    if (!before) {
+        before = given->before;
+        after = before ? given->after : 0;
+    }
+    if (recorder.ring.head)
+        asked_sizes_keep(new, size, given->after);
+    if (after > before && countdown_passes(after - before))
+        account_growth(new, size, after - before, domain);
 }
 
 void resizing_end(struct resizing *resizing, const void *old, const void *new, size_t size,
-                  size_t growth, enum allocation_domain domain)
+                  const struct given_sizes *given, enum allocation_domain domain)
 {
     struct block *block = &resizing->block;
     if (!resizing->sampled) {
-        if (new &&countdown_passes(growth))
-            account_growth(new, size, growth, domain);
+        if (new)
+            unsampled_resized(resizing, new, size, given, domain);
         return;
     }
     struct stay stay = stay_begin();

@@ -42,16 +42,22 @@ static inline void account_copied(size_t size)
 /*
  * Around a resizing: begin takes the block out of the table, because its address may be another's
  * before the allocator has returned; end puts it back, at its new address or, where there is none,
- * at the old one. `size` is what is asked for; `growth` what an unsampled block has grown by.
+ * at the old one. `size` is what is asked for; `given`, of an unsampled block, what the allocator
+ * gave for it before and after, 0 where nobody knows.
  */
 struct resizing {
     bool sampled;
     struct block block;
+    uint64_t asked; /* of an unsampled one: asked_sizes.h */
+};
+
+struct given_sizes {
+    size_t before, after;
 };
 
 void resizing_begin(struct resizing *resizing, const void *old);
 void resizing_end(struct resizing *resizing, const void *old, const void *new, size_t size,
-                  size_t growth, enum allocation_domain domain);
+                  const struct given_sizes *given, enum allocation_domain domain);
 
 /* Instead of the end: the block is gone, as realloc() to 0 bytes may have it. */
 void account_ended(const struct block *block);

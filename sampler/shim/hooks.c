@@ -214,17 +214,13 @@ static void *resize_watched(const struct resize_call *call)
     return new;
 }
 
-/*
- * The size that was asked for is known of sampled blocks only. Of others the usable sizes are
- * compared: their roundings cancel out over any number of steps, all but the first and the last.
- */
 static void *resize_counted(const struct resize_call *call)
 {
     void *old = call->old;
     size_t size = call->count * call->size;
     struct resizing resizing;
     resizing_begin(&resizing, old);
-    size_t before = resizing.sampled ? 0 : usable_size(old);
+    struct given_sizes given = { resizing.sampled ? 0 : usable_size(old), 0 };
     int64_t copy_countdown = shim_thread.copy_countdown;
     shim_thread.inside = true;
     void *new = resize_pass_on(call);
@@ -234,8 +230,8 @@ static void *resize_counted(const struct resize_call *call)
         account_ended(&resizing.block);
         return new;
     }
-    size_t after = resizing.sampled ? 0 : usable_size(new);
-    resizing_end(&resizing, old, new, size, after > before ? after - before : 0, DOMAIN_NATIVE);
+    given.after = resizing.sampled ? 0 : usable_size(new);
+    resizing_end(&resizing, old, new, size, &given, DOMAIN_NATIVE);
     return new;
 }
 

@@ -118,22 +118,20 @@ static size_t size_given(const struct layer *layer, size_t size)
 }
 
 /*
- * By how much an unsampled block grows when CPython resizes it: only the allocator below knows how
- * large it was. It is watched: where it left the work to malloc, malloc_usable_size told before and
- * after; where it moved the block, it copied the old one whole, with all that it had given; where
- * it did neither, there was room. Sizes given are compared with sizes given, so that what was
- * rounded cancels out over any number of steps, all but the first and the last.
+ * Only the allocator below knows how large an unsampled block was. It is watched: where it left the
+ * work to malloc, malloc_usable_size told before and after; where it moved the block, it copied the
+ * old one whole, with all that it had given, or as much as is asked for now, when it shrank; where
+ * it did neither, there was room.
  */
-static size_t growth_watched(const struct layer *layer, const struct resize_watch *watch,
-                             const void *old, const void *new, size_t size)
+static struct given_sizes sizes_watched(const struct layer *layer, const struct resize_watch *watch,
+                                        bool moved, size_t size)
 {
-    size_t before = watch->usable_before, after = watch->usable_after;
-    size_t asked = size + layer->extra;
-    if (!before && new != old && watch->copied < asked) { /* as much: it shrank */
-        before = watch->copied;
-        after = size_given(layer, asked);
-    }
-    return before && after > before ? after - before : 0;
+    if (watch->usable_before)
+        return (struct given_sizes){ watch->usable_before, watch->usable_after };
+    size_t asked = size + layer->extra, given = size_given(layer, asked);
+    if (moved)
+        return (struct given_sizes){ watch->copied < asked ? watch->copied : 0, given };
+    return (struct given_sizes){ given, given };
 }
 
 static void *layer_realloc(void *context, void *old, size_t size)
@@ -154,8 +152,8 @@ static void *layer_realloc(void *context, void *old, size_t size)
     shim_thread.copy_countdown = copy_countdown;
     shim_thread.watch = NULL;
     shim_thread.inside = false;
-    size_t growth = new && !resizing.sampled ? growth_watched(layer, &watch, old, new, size) : 0;
-    resizing_end(&resizing, old, new, size, growth, layer->domain);
+    struct given_sizes given = sizes_watched(layer, &watch, new != old, size);
+    resizing_end(&resizing, old, new, size, &given, layer->domain);
     return new;
 }
 

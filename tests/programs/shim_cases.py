@@ -20,7 +20,7 @@ LIBC.memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 LIBC.memcpy.restype = ctypes.c_void_p
 
 PIECE = bytes(1000)
-SMALL_PIECE = bytes(92)  # they grow to just below a size that mimalloc gives
+SMALL_PIECE = bytes(75)  # they grow to far below a size that mimalloc gives
 MIB = 1 << 20
 FACTS = {}
 
