@@ -204,8 +204,8 @@ void resizing_begin(struct resizing *resizing, const void *old)
 }
 
 /*
- * Where it is not known what was asked for before, sizes given are compared with sizes given: so the
- * roundings of all steps but the first and the last cancel out, and those two on average.
+ * Where it is not known what was asked for before, sizes given are compared with sizes given: so
+ * the roundings of all steps but the first and the last cancel out, and those two on average.
  */
 static void unsampled_resized(const struct resizing *resizing, const void *new, size_t size,
                               const struct given_sizes *given, enum allocation_domain domain)
