@@ -249,7 +249,10 @@ static int read_record(struct report *report, const struct ordered *order, yyjso
     record_keys_begin(&keys, order, json);
     for (size_t i = 0; i < order->count; i++) {
         const struct field *field = order->fields[i];
-        int error = read_field(report, field, record_keys_next(&keys), at + field->offset);
+        yyjson_val *value = record_keys_next(&keys);
+        if (value && field->group)
+            report->told_columns |= (uint64_t)1 << (field - order->record->fields);
+        int error = read_field(report, field, value, at + field->offset);
         if (error)
             return error;
     }

@@ -99,10 +99,9 @@ static bool is_told(const struct field *field, yyjson_val *json)
     return json && type_fits(json, type) && !(is_plain && yyjson_is_null(json));
 }
 
-/* Our table of columns is known anyway. `*ret_list` is what the one list or map named `wanted` has.
- */
+/* Our table of columns is known anyway. `*ret_files` is what the map of files has. */
 static void absent_find(const struct record *record, yyjson_val *json, bool *absent,
-                        const char *wanted, yyjson_val **ret_list)
+                        yyjson_val **ret_files)
 {
     struct ordered order;
     struct record_keys keys;
@@ -112,51 +111,30 @@ static void absent_find(const struct record *record, yyjson_val *json, bool *abs
         const struct field *field = order.fields[i];
         yyjson_val *value = record_keys_next(&keys);
         if (field->kind == FIELD_RECORD)
-            absent_find(field->record, value, absent + field->offset, wanted, ret_list);
+            absent_find(field->record, value, absent + field->offset, ret_files);
         else if (field->kind != FIELD_COLUMNS)
-            absent[field->offset] = !is_told(field, value);
-        if (field->key && strcmp(field->key, wanted) == 0)
-            *ret_list = value;
+            absent[field->offset] &= !is_told(field, value);
+        if (field->kind == FIELD_MAP)
+            *ret_files = value;
     }
 }
 
-/* The first file that has lines, or any. */
-static size_t file_choose(const struct report *report)
-{
-    for (size_t i = 0; i < report->files.count; i++)
-        if (report->files.items[i].lines.count)
-            return i;
-    return 0;
-}
-
-static yyjson_val *map_value(yyjson_val *map, size_t wanted)
-{
-    size_t index, count;
-    yyjson_val *key, *value;
-    yyjson_obj_foreach(map, index, count, key, value)
-    {
-        if (index == wanted)
-            return value;
-    }
-    return NULL;
-}
-
-/* What one file or line has no key for, none has. */
+/* What no file, and no line or function has a key for. */
 static int absent_keep(struct report *report, yyjson_val *root)
 {
-    yyjson_val *files = NULL, *lines = NULL;
+    yyjson_val *files = NULL, *none = NULL, *key, *file;
+    size_t index, count;
     report->absent = arena_take(&report->arena, sizeof *report);
     report->absent_of_files = arena_take(&report->arena, sizeof(struct report_file));
     if (!report->absent || !report->absent_of_files)
         return -ENOMEM;
-    absent_find(&profile_record, root, report->absent, "files", &files);
-    yyjson_val *file = map_value(files, file_choose(report));
-    if (file)
-        absent_find(&file_record, file, report->absent_of_files, "lines", &lines);
-    yyjson_val *line = yyjson_arr_get_first(lines);
-    for (size_t i = 0; line && i < column_count; i++)
-        if (!yyjson_obj_get(line, columns[i].key))
-            report->absent_columns |= (uint64_t)1 << i;
+    memset(report->absent, true, sizeof *report);
+    absent_find(&profile_record, root, report->absent, &files);
+    memset(report->absent_of_files, report->files.count > 0, sizeof(struct report_file));
+    yyjson_obj_foreach(files, index, count, key, file)
+        absent_find(&file_record, file, report->absent_of_files, &none);
+    for (size_t i = 0; report->told_columns && i < column_count; i++)
+        report->absent_columns |= ~report->told_columns & (uint64_t)1 << i;
     return 0;
 }
 

@@ -148,8 +148,9 @@ struct report {
 
     /* Not in the JSON: what the profile that this was read from has no key for, or no value of the
      * right type, which is another thing than 0: a bit for each of columns[], and a flag where a
-     * member of the report, or of its files, begins; NULL: it has all. */
-    uint64_t absent_columns;
+     * member of the report, or of its files, begins; NULL: it has all. What one line or file tells
+     * is not absent: the others are read as 0. */
+    uint64_t told_columns, absent_columns;
     bool *absent, *absent_of_files;
 
     /* Not in the JSON: values there whose type was not their key's, and the first one's key. */
