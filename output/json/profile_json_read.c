@@ -8,6 +8,7 @@
 #include "output/json/source_escapes.h"
 #include "sampler/base/cleanup.h"
 
+#include <math.h>
 #include <string.h>
 #include <yyjson.h>
 
@@ -69,13 +70,22 @@ static int read_texts(struct report *report, yyjson_val *json, struct text_list 
     return 0;
 }
 
+/* To as many digits as we write, so that it is shown the same once it is written again; never the
+ * negative zero. */
+static double number(yyjson_val *json)
+{
+    enum { WRITTEN = 1000000 };
+    double read = yyjson_get_num(json);
+    return fabs(read) < 1e9 ? nearbyint(read * WRITTEN) / WRITTEN + 0.0 : read;
+}
+
 static int read_numbers(struct report *report, yyjson_val *json, struct number_list *ret)
 {
     size_t index, count;
     yyjson_val *item;
     if (list_new(report, yyjson_arr_size(json), sizeof *ret->items, ret))
         return -ENOMEM;
-    yyjson_arr_foreach(json, index, count, item) ret->items[index] = yyjson_get_num(item);
+    yyjson_arr_foreach(json, index, count, item) ret->items[index] = number(item);
     return 0;
 }
 
@@ -96,7 +106,7 @@ static int read_points(struct report *report, yyjson_val *json, struct point_lis
     yyjson_arr_foreach(json, index, count, item)
     {
         ret->items[index].time_ns = (double)integer(yyjson_arr_get(item, 0));
-        ret->items[index].megabytes = yyjson_get_num(yyjson_arr_get(item, 1));
+        ret->items[index].megabytes = number(yyjson_arr_get(item, 1));
     }
     return 0;
 }
@@ -111,7 +121,7 @@ static int read_natives(struct report *report, yyjson_val *json, struct native_l
     {
         struct native_share *share = &ret->items[index];
         share->symbol = share->module = "";
-        share->seconds = yyjson_get_num(yyjson_obj_get(item, "seconds"));
+        share->seconds = number(yyjson_obj_get(item, "seconds"));
         if (read_text(report, yyjson_obj_get(item, "symbol"), false, &share->symbol) ||
             read_text(report, yyjson_obj_get(item, "module"), false, &share->module))
             return -ENOMEM;
@@ -125,7 +135,7 @@ static void read_waits(yyjson_val *json, struct wait_times *ret)
     yyjson_obj_iter_init(json, &keys);
     for (size_t i = 0; i < WAIT_KINDS; i++) {
         const char *kind = thread_state_name(THREAD_WAIT_GIL + i);
-        ret->seconds[i] = yyjson_get_num(keys.obj ? yyjson_obj_iter_get(&keys, kind) : NULL);
+        ret->seconds[i] = number(keys.obj ? yyjson_obj_iter_get(&keys, kind) : NULL);
     }
 }
 
@@ -154,7 +164,7 @@ static int read_value(struct report *report, enum value_kind kind, yyjson_val *j
     case VALUE_NATIVE:
         return read_natives(report, json, ret);
     default:
-        *(double *)ret = yyjson_get_num(json);
+        *(double *)ret = number(json);
         return 0;
     }
 }
