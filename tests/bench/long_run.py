@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Whether the profiler's memory stays below 20 MB and flat in a run of many minutes, and its profile
-small: a program that works, one that makes and ends threads all the time, one that does so with
-processes, and one that does nothing but allocate, with their memory profiled, at once.
+"""Whether the profiler's memory stays below 20 MB and flat in a run of many minutes, and its
+profile small: a program that works, one that makes and ends threads all the time, one that does so
+with processes, and one that does nothing but allocate, with their memory profiled, at once.
 SCALENE_ATTACH names ours. Ends with status 1 where it does not hold."""
 
 import argparse

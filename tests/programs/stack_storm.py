@@ -1,5 +1,5 @@
-"""Allocates as fast as it can, from half a million different stacks, keeps some of it for a while and
-has another thread free it. Argument: for how long."""
+"""Allocates as fast as it can, from half a million different stacks, keeps some of it for a while
+and has another thread free it. Argument: for how long."""
 
 import random
 import sys
