@@ -48,10 +48,9 @@ def judge(program, seen, peak, profile):
     before, last = max(seen[quarter:2 * quarter]), max(seen[2 * quarter:])
     most, profile_most = MOST_KB[program]
     holds = peak < most and last <= FLAT * before and 0 < profile < profile_most
+    sizes = [size / 1024 for size in (seen[0], before, last, peak, profile)]
     print("%-20s %s: %.1f MB at first, %.1f in the second quarter, %.1f at most since; %.1f when "
-          "all was written, a profile of %.2f" % (program, "held" if holds else "NOT HELD",
-                                                 *(size / 1024 for size in (seen[0], before, last,
-                                                                            peak, profile))))
+          "all was written, a profile of %.2f" % (program, "held" if holds else "NOT HELD", *sizes))
     return holds
 
 
