@@ -69,7 +69,7 @@ def wait(runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("programs", nargs="*", default=list(MOST_KB), help="of: " + ", ".join(MOST_KB))
+    parser.add_argument("programs", nargs="*", default=list(MOST_KB), help=", ".join(MOST_KB))
     options = parser.parse_args()
     seconds = 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder:
