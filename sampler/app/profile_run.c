@@ -12,6 +12,7 @@
 #include "sampler/base/cleanup.h"
 #include "sampler/target/descriptors.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
@@ -423,6 +424,14 @@ static uint64_t moment_ns(const struct run *run, double after_s)
     return after_s > 0 ? run->start_ns + nanoseconds(after_s) : UINT64_MAX;
 }
 
+/* Tables that have grown are given back whole, however often: without this the C library takes what
+ * it was given back once for what is wanted again, and the places that they leave behind add up. */
+static void memory_settle(void)
+{
+    enum { OWN_MAPPING = 128 << 10 };
+    mallopt(M_MMAP_THRESHOLD, OWN_MAPPING);
+}
+
 int profile_run(const struct options *options, const char *version, int *ret_status,
                 struct failure *why)
 {
@@ -434,6 +443,7 @@ int profile_run(const struct options *options, const char *version, int *ret_sta
                        .was_off = options_rest(options),
                        .was_on = !options_rest(options) };
     *ret_status = STATUS_OURS;
+    memory_settle();
     run_begin(&run);
     run.save_ns = moment_ns(&run, options->profile_interval_s);
     run.shows_heartbeat = !options->quiet && !options->replay && isatty(STDERR_FILENO);
