@@ -155,7 +155,10 @@ static int probe_read_account(const struct thread_probe *probe, struct wait_stat
     int length = probe_read_file(probe->account_fd, text, sizeof text);
     if (length < 0)
         return length;
-    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &wait->run_ns, &wait->queued_ns, &wait->turns);
+    char *rest = text; /* sscanf takes as long as the kernel does */
+    wait->run_ns = strtoull(rest, &rest, 10);
+    wait->queued_ns = strtoull(rest, &rest, 10);
+    wait->turns = strtoull(rest, &rest, 10);
     return 0;
 }
 
