@@ -144,6 +144,7 @@ def verdicts(scenes):
     paused = max(rows["ours"].paused for rows in scenes.values())
     return [
         ("busy, of austin's CPU", ratio("busy", "austin"), 0.6),
+        ("busy, no pauses, of austin's CPU", ratio("busy", "austin", "ours, no pauses"), 0.6),
         ("busy, of py-spy's CPU", ratio("busy", "py-spy"), 0.2),
         ("200 asleep, of the best peer's CPU", best("200 asleep"), 0.5),
         ("1000 asleep, of one asleep", asleep, 3),
