@@ -17,6 +17,7 @@ struct code_cache {
     struct code_entry **slots; /* open addressing by address */
     size_t slot_count;         /* a power of two */
     size_t count;
+    uint64_t walk;              /* counts them */
     struct code_entry *retired; /* of this round; somebody may still hold them */
     remote_addr code_type; /* PyCode_Type, learnt from the first object whose type is named so */
 };
@@ -56,6 +57,11 @@ void code_cache_start_round(struct code_cache *cache)
         cache->retired = entry->next_retired;
         entry_free(entry);
     }
+}
+
+void code_cache_start_walk(struct code_cache *cache)
+{
+    cache->walk++;
 }
 
 static void entry_retire(struct code_cache *cache, struct code_entry *entry)
@@ -390,7 +396,9 @@ int code_cache_find(struct code_cache *cache, struct view *view, struct page_cac
     const struct py_layout *layout = cache->layout;
     struct remote *source = page_cache_remote(pages);
     struct code_entry *entry = *entry_slot(cache, address);
-    if (entry && generation && entry->generation == generation) {
+    /* the bytes of one walk are read once: a caller that was its own callee needs no other look */
+    bool is_proven = entry && cache->walk && entry->walk == cache->walk;
+    if (is_proven || (entry && generation && entry->generation == generation)) {
         *ret = entry;
         return 0;
     }
@@ -412,6 +420,7 @@ int code_cache_find(struct code_cache *cache, struct view *view, struct page_cac
         entry = *entry_slot(cache, address);
     }
     entry->generation = generation;
+    entry->walk = cache->walk;
     *ret = entry;
     return 0;
 }

@@ -26,6 +26,7 @@ struct code_entry {
     /* private from here */
     struct code_entry *next_retired;
     uint64_t generation;
+    uint64_t walk;  /* in which it was found to be what it was; 0: in none */
     uint8_t *calls; /* a bit for each two bytes of bytecode: is it a call? NULL: unknown */
     uint8_t *line_table;
     size_t line_table_size;
@@ -43,6 +44,8 @@ void code_cache_free(struct code_cache *cache);
 void code_cache_empty(struct code_cache *cache);
 /* Frees the entries that were retired in the round before. */
 void code_cache_start_round(struct code_cache *cache);
+/* From here on nothing is known to be what it was. */
+void code_cache_start_walk(struct code_cache *cache);
 size_t code_cache_count(const struct code_cache *cache);
 
 /*

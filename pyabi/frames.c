@@ -162,33 +162,6 @@ static int chain_end_check(const struct walk *walk)
     return ends ? 0 : -EAGAIN;
 }
 
-/* A shim stands on the C stack, in the part of the evaluation that it began. */
-static void anchors_from_shims(struct python *python)
-{
-    for (size_t i = 1; i < python->walked_count; i++) {
-        struct walked_frame *inner = &python->walked[i - 1];
-        if (python->walked[i].is_shim && !inner->is_shim) {
-            inner->is_entry = true;
-            inner->anchor = python->walked[i].address;
-        }
-    }
-}
-
-/* Each evaluation keeps a record on the C stack, and the records are a chain of their own. */
-static void anchors_from_cframes(struct walk *walk)
-{
-    struct python *python = walk->python;
-    remote_addr cframe = walk->cframe;
-    for (size_t i = 0; i < python->walked_count && cframe; i++) {
-        if (!python->walked[i].is_entry)
-            continue;
-        python->walked[i].anchor = cframe;
-        remote_addr field = cframe + offset_of(walk->layout->cframe.previous);
-        if (remote_read(walk->source, field, &cframe, sizeof cframe))
-            return;
-    }
-}
-
 /* ---- code ---- */
 
 /* Where a thread of a free-threaded build has its own copy of the bytecode. 0 when it makes no
@@ -228,6 +201,7 @@ static int offset_find(struct walk *walk, struct walked_frame *frame)
 static int codes_resolve(struct walk *walk)
 {
     struct python *python = walk->python;
+    code_cache_start_walk(python->codes);
     for (size_t i = 0; i < python->walked_count; i++) {
         struct walked_frame *frame = &python->walked[i];
         if (frame->is_shim)
@@ -445,6 +419,21 @@ static int stack_walk(struct walk *walk)
     return error ? error : walk_check_data_stack(walk);
 }
 
+unsigned python_running_looks(const struct python *python)
+{
+    return offset_present(python->layout.thread.datastack_chunk) ? VIEW_LOOKS
+                                                                 : VIEW_LOOKS_SCATTERED;
+}
+
+/* Was it looked at when the round began? Such looks are believed once. */
+static bool was_ahead(struct python *python, const struct view *view, bool running)
+{
+    bool is_it = python->ahead == view;
+    if (is_it)
+        python->ahead = NULL;
+    return is_it && running;
+}
+
 int python_read_stack(struct python *python, const struct py_thread *thread, struct view *view,
                       enum py_moment moment, struct py_stack *ret)
 {
@@ -462,9 +451,9 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
     };
     bool running = moment == MOMENT_RUNNING;
     if (running)
-        walk.looks =
-            offset_present(walk.layout->thread.datastack_chunk) ? VIEW_LOOKS : VIEW_LOOKS_SCATTERED;
-    int error = view_refill(view, python->memory, walk.looks);
+        walk.looks = python_running_looks(python);
+    int error =
+        was_ahead(python, view, running) ? 0 : view_refill(view, python->memory, walk.looks);
     if (!error)
         error = stack_walk(&walk);
     if (!error && running && view_has_grown(view)) {
@@ -479,10 +468,7 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         error = looks_check(&walk);
     if (error)
         return error;
-    if (python->layout.shim_owners)
-        anchors_from_shims(python);
-    else if (walk.cframe && (python->wants & WANT_ANCHORS))
-        anchors_from_cframes(&walk);
+    walk_find_anchors(&walk);
     return stack_publish(&walk, ret);
 }
 

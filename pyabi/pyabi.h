@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct python; /* one CPython runtime in one process */
+struct view;   /* what is predicted of one thread's memory: pyabi/view.h */
 
 /*
  * Does a runtime that we know stand at that address? 0 and the version (as in PY_VERSION_HEX),
@@ -73,9 +74,14 @@ struct py_thread {
  */
 int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret);
 
-/* Is a round due: has a thread or an interpreter begun since the last one, or is what rounds
- * remember too much by now? One read. 1, 0, or -ESRCH, -EAGAIN, … */
-int python_threads_changed(struct python *python);
+/*
+ * Is a round due: has a thread or an interpreter begun since the last one, or is what rounds
+ * remember too much by now? One read. 1, 0, or -ESRCH, -EAGAIN, … `ahead` is the view of a thread
+ * whose stack is most probably asked for next, at MOMENT_RUNNING, or NULL: that is looked at in the
+ * same read, and the next python_read_stack of the kind, if there is one before the list is asked
+ * for again, believes what was seen then.
+ */
+int python_threads_changed(struct python *python, struct view *ahead);
 
 /* Fills in the names, which the list leaves out because they cost more reads. Missing names are no
  * error. */
@@ -102,7 +108,6 @@ int python_script_place(struct python *python, const struct py_thread *thread,
 
 /* ---- stacks ---- */
 
-struct view;
 struct code_entry;
 
 struct py_frame {

@@ -46,7 +46,8 @@ struct python {
     uint32_t tid_offset_plus_one; /* of the kernel's id in the C library's thread struct; 0: not yet
                                      known */
 
-    unsigned wants; /* enum py_wants */
+    unsigned wants;           /* enum py_wants */
+    const struct view *ahead; /* was refilled for a thread that runs, and nobody has used it */
     struct walked_frame *walked;
     size_t walked_count, walked_capacity;
     struct py_frame *frames;

@@ -5,6 +5,7 @@
 #include "pyabi/field.h"
 #include "pyabi/python.h"
 #include "pyabi/thread_names.h"
+#include "pyabi/walk.h"
 
 #include <string.h>
 
@@ -329,6 +330,7 @@ static bool remembers_too_much(const struct python *python)
 static void round_start(struct python *python)
 {
     page_cache_forget(python->pages);
+    python->ahead = NULL;
     python->thread_count = python->head_count = 0;
     python->awaits_birth = false;
     code_cache_start_round(python->codes);
@@ -351,14 +353,28 @@ static void head_watch(struct python *python, remote_addr head, remote_addr valu
     python->head_values[python->head_count++] = value;
 }
 
-int python_threads_changed(struct python *python)
+/* What goes wrong with the view alone goes wrong again when it is asked for. */
+static int heads_read(struct python *python, struct view *ahead, remote_addr *now)
 {
-    page_cache_forget(python->pages);
-    remote_addr now[HEADS_WATCHED];
     struct remote_piece pieces[HEADS_WATCHED];
     for (size_t i = 0; i < python->head_count; i++)
         pieces[i] = (struct remote_piece){ python->heads[i], &now[i], sizeof now[i] };
-    int error = remote_read_all(python->memory, pieces, python->head_count);
+    if (ahead && python->head_count) {
+        unsigned looks = python_running_looks(python);
+        if (!view_refill_with(ahead, python->memory, looks, pieces, python->head_count)) {
+            python->ahead = ahead;
+            return 0;
+        }
+    }
+    return remote_read_all(python->memory, pieces, python->head_count);
+}
+
+int python_threads_changed(struct python *python, struct view *ahead)
+{
+    remote_addr now[HEADS_WATCHED];
+    page_cache_forget(python->pages);
+    python->ahead = NULL;
+    int error = heads_read(python, ahead, now);
     if (error)
         return error;
     /* more interpreters than can be watched: look each time */

@@ -318,19 +318,21 @@ static size_t vector_add_later_looks(struct view *view, size_t at)
     return at;
 }
 
-static int vector_reserve(struct view *view)
+static int vector_reserve(struct view *view, size_t others)
 {
     return array_reserve(&view->vector, &view->vector_capacity,
-                         view->look_count * view->segment_count + 1, sizeof *view->vector);
+                         others + view->look_count * view->segment_count + 1, sizeof *view->vector);
 }
 
-/* One vector; a segment that has become unreadable is dropped and the rest read without it. */
-static int vector_read(struct view *view, struct remote *memory, unsigned looks)
+/*
+ * One vector, which begins with `others` pieces already; a segment that has become unreadable is
+ * dropped and the rest read without it.
+ */
+static int vector_read(struct view *view, struct remote *memory, unsigned looks, size_t others)
 {
-    int error = vector_reserve(view);
     size_t from = 0;
-    while (!error && from < view->segment_count) {
-        size_t count = 0, first = view->segment_count - from;
+    while (from < view->segment_count || others) {
+        size_t count = others, first = others + view->segment_count - from;
         for (size_t i = from; i < view->segment_count; i++)
             count = vector_add(view, 0, i, count);
         if (looks > 1)
@@ -340,15 +342,23 @@ static int vector_read(struct view *view, struct remote *memory, unsigned looks)
             return whole;
         if ((size_t)whole >= count)
             return 0;
+        if ((size_t)whole < others)
+            return -EFAULT;
         if ((size_t)whole >= first)
             return -EAGAIN; /* readable a microsecond ago, gone at the next look */
-        segment_drop(view, from + (size_t)whole);
-        from += (size_t)whole + 1;
+        from += (size_t)whole - TAKE(others, 0);
+        segment_drop(view, from++);
     }
-    return error;
+    return 0;
 }
 
 int view_refill(struct view *view, struct remote *memory, unsigned looks)
+{
+    return view_refill_with(view, memory, looks, NULL, 0);
+}
+
+int view_refill_with(struct view *view, struct remote *memory, unsigned looks,
+                     const struct remote_piece *others, size_t other_count)
 {
     view->moment++;
     int error = pieces_pack(view);
@@ -360,14 +370,19 @@ int view_refill(struct view *view, struct remote *memory, unsigned looks)
     view->look_count = looks;
     segments_order(view);
     view->walk_start = view->turns;
-    return vector_read(view, memory, looks);
+    error = vector_reserve(view, other_count);
+    if (error)
+        return error;
+    for (size_t i = 0; i < other_count; i++)
+        view->vector[i] = others[i];
+    return vector_read(view, memory, looks, other_count);
 }
 
 int view_look_again(struct view *view, struct remote *memory)
 {
     int error = pieces_pack(view);
     if (!error)
-        error = vector_reserve(view);
+        error = vector_reserve(view, 0);
     if (error)
         return error;
     size_t count = 0;
@@ -388,9 +403,9 @@ static bool piece_holds(const struct piece *piece, remote_addr address, size_t s
            piece->size - (address - piece->address) >= size;
 }
 
-static struct piece *chunk_find(struct view *view, remote_addr address, size_t size)
+static struct piece *chunk_find(struct view *view, size_t from, remote_addr address, size_t size)
 {
-    for (size_t i = 0; i < view->chunk_count; i++) {
+    for (size_t i = from; i < view->chunk_count; i++) {
         size_t index = (view->last_chunk + i) % view->chunk_count;
         struct piece *piece = &view->pieces[view->chunks[index]];
         if (piece_holds(piece, address, size)) {
@@ -401,14 +416,20 @@ static struct piece *chunk_find(struct view *view, remote_addr address, size_t s
     return NULL;
 }
 
+/* Most of what is asked for lies in the chunk where the last frame was. */
 static struct piece *piece_find(struct view *view, remote_addr address, size_t size)
 {
+    if (view->chunk_count) {
+        struct piece *last = &view->pieces[view->chunks[view->last_chunk % view->chunk_count]];
+        if (piece_holds(last, address, size))
+            return last;
+    }
     if (!view->slot_count)
         return NULL;
     uint32_t index = view->slots[slot_of(view, address)];
     if (index && view->pieces[index - 1].size >= size)
         return &view->pieces[index - 1];
-    return chunk_find(view, address, size);
+    return chunk_find(view, 1, address, size);
 }
 
 const void *view_find(struct view *view, remote_addr address, size_t size)

@@ -32,6 +32,11 @@ enum { VIEW_LOOKS = 3, VIEW_LOOKS_SCATTERED = 7 };
  */
 int view_refill(struct view *view, struct remote *memory, unsigned looks);
 
+/* The same with pieces of somebody else's in front: one call instead of two. -EFAULT when those
+ * could not be read; after any other error, -ESRCH excepted, they may have been or not. */
+int view_refill_with(struct view *view, struct remote *memory, unsigned looks,
+                     const struct remote_piece *others, size_t other_count);
+
 /*
  * The bytes at an address: from the pieces, else read now and predicted from then on. The pointer
  * is good until the next view_fetch. NULL and *ret_error when unreadable.

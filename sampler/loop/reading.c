@@ -426,6 +426,16 @@ static int look(struct reading *reading, struct thread_event *event)
     return error;
 }
 
+/* Only a thread that is looked at while it runs can be so before anybody asks what it does. */
+static void runner_remember(struct stack_reader *reader, const struct reading *reading,
+                            size_t index)
+{
+    if (!reading->may_pause && !reading->wait.off_cpu)
+        reader->runner = index;
+    else if (reader->runner == index)
+        reader->runner = SIZE_MAX;
+}
+
 int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_event *ret)
 {
     struct reading reading = {
@@ -456,6 +466,7 @@ int stack_reader_read(struct stack_reader *reader, size_t index, struct thread_e
     if (reading.core_held_ns)
         core_holder_release(reader->options.holder);
     reading.slot->turns = reading.wait.turns;
+    runner_remember(reader, &reading, index);
     ret->run_ns = reading.wait.run_ns;
     ret->queued_ns = reading.wait.queued_ns;
     if (error)

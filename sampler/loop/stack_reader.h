@@ -53,6 +53,7 @@ struct stack_reader {
     int os_thread_count;
     uint64_t generation;
     unsigned approaches;   /* in this round */
+    size_t runner;         /* who was met running last, where nobody is paused; SIZE_MAX: nobody */
     bool maps_outdated;    /* an address was in none of them */
     bool threads_outdated; /* one has begun, or has ended and left its place to another */
     struct stack_counts counts;

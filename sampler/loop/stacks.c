@@ -61,6 +61,7 @@ int stack_reader_open(struct process *process, const struct stack_options *optio
     reader->process = process;
     reader->options = *options;
     reader->core_wait_fd = core_wait_open();
+    reader->runner = SIZE_MAX;
     int error = python_find(&process->memory, process->proc_fd, &judge, &reader->location, why);
     if (!error)
         error = python_open(&process->memory, reader->location.runtime,
@@ -259,11 +260,17 @@ static int maps_refresh(struct stack_reader *reader)
     return error;
 }
 
+/* Who runs on is looked at by the read that the round begins with: a call less. */
+static struct view *ahead_choose(const struct stack_reader *reader)
+{
+    return reader->runner < reader->slot_count ? reader->slots[reader->runner].view : NULL;
+}
+
 int stack_reader_begin(struct stack_reader *reader)
 {
     arena_empty(&reader->arena);
     reader->approaches = 0;
-    int changed = python_threads_changed(reader->python);
+    int changed = python_threads_changed(reader->python, ahead_choose(reader));
     if (changed < 0)
         return changed;
     reader->threads_outdated = reader->threads_outdated || changed;

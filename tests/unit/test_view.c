@@ -283,6 +283,43 @@ static void test_half_a_segment_gone(void **state)
     assert_int_equal(world->memory.pieces, 1);
 }
 
+/* Others' pieces come with the same read, once, whatever becomes of the view's own. */
+static void test_others_come_along(void **state)
+{
+    struct world *world = *state;
+    uint64_t other = 0;
+    const struct remote_piece others[] = { { BASE + 999, &other, sizeof other } };
+    refill(world, 1);
+    assert_fetches(world, PIECE_FRAME, 0, FRAME_SIZE);
+    assert_fetches(world, PIECE_FRAME, 65536, FRAME_SIZE);
+    world->memory.calls = 0;
+    assert_int_equal(view_refill_with(world->view, &world->memory.remote, VIEW_LOOKS, others, 1),
+                     0);
+    assert_int_equal(world->memory.calls, 1);
+    assert_memory_equal(&other, world->bytes + 999, sizeof other);
+    assert_fetches(world, PIECE_FRAME, 65536, FRAME_SIZE);
+    assert_false(view_has_grown(world->view));
+
+    world_unmap(world, 65536, 2 * 65536);
+    other = 0;
+    assert_int_equal(view_refill_with(world->view, &world->memory.remote, 1, others, 1), 0);
+    assert_memory_equal(&other, world->bytes + 999, sizeof other);
+    assert_fetches(world, PIECE_FRAME, 0, FRAME_SIZE);
+    assert_null(view_find(world->view, BASE + 65536, FRAME_SIZE));
+
+    world_unmap(world, 900, 1100);
+    assert_int_equal(view_refill_with(world->view, &world->memory.remote, 1, others, 1), -EFAULT);
+}
+
+static void test_others_come_without_a_view(void **state)
+{
+    struct world *world = *state;
+    uint64_t other = 0;
+    const struct remote_piece others[] = { { BASE + 999, &other, sizeof other } };
+    assert_int_equal(view_refill_with(world->view, &world->memory.remote, 1, others, 1), 0);
+    assert_memory_equal(&other, world->bytes + 999, sizeof other);
+}
+
 static void test_the_end_of_the_target(void **state)
 {
     struct world *world = *state;
@@ -419,6 +456,8 @@ int main(void)
         TEST(test_chunks_leave_room_for_the_frames),
         TEST(test_what_has_gone_is_dropped),
         TEST(test_half_a_segment_gone),
+        TEST(test_others_come_along),
+        TEST(test_others_come_without_a_view),
         TEST(test_the_end_of_the_target),
         TEST(test_a_change_between_looks_shows),
         TEST(test_what_was_fetched_late_has_one_look),
