@@ -83,6 +83,10 @@ int python_list_threads(struct python *python, uint64_t main_id, const struct py
  */
 int python_threads_changed(struct python *python, struct view *ahead);
 
+/* Did that read meet the thread of this view running? Nobody else writes to its data stack. Only
+ * from 3.11 on, and until the stack is asked for. */
+bool python_ran_ahead(const struct python *python, const struct view *view);
+
 /* Fills in the names, which the list leaves out because they cost more reads. Missing names are no
  * error. */
 void python_name_threads(struct python *python);

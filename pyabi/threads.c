@@ -383,6 +383,11 @@ int python_threads_changed(struct python *python, struct view *ahead)
            memcmp(now, python->head_values, python->head_count * sizeof *now) != 0;
 }
 
+bool python_ran_ahead(const struct python *python, const struct view *view)
+{
+    return python->ahead == view && view_has_moved(view);
+}
+
 int python_list_threads(struct python *python, uint64_t main_id, const struct py_thread **ret)
 {
     remote_addr list[INTERPRETER_MAX];

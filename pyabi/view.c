@@ -474,3 +474,14 @@ bool view_has_grown(const struct view *view)
 {
     return view->grown;
 }
+
+bool view_has_moved(const struct view *view)
+{
+    bool moved = false;
+    for (size_t i = 0; i < view->chunk_count && view->look_count > 1 && !moved; i++) {
+        const struct piece *piece = &view->pieces[view->chunks[i]];
+        const uint8_t *last = view->looks[view->look_count - 1];
+        moved = memcmp(view->looks[0] + piece->at, last + piece->at, piece->size) != 0;
+    }
+    return moved;
+}

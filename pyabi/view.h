@@ -54,5 +54,8 @@ const void *view_find_again(struct view *view, unsigned look, remote_addr addres
 /* Takes the later looks at everything now, because something was not predicted. */
 int view_look_again(struct view *view, struct remote *memory);
 
+/* Chunks changed between the first look and the last: who writes there ran meanwhile. */
+bool view_has_moved(const struct view *view);
+
 /* Something was fetched after the last refill (so that it was looked at once only). */
 bool view_has_grown(const struct view *view);

@@ -310,12 +310,22 @@ void stack_reader_describe(const struct stack_reader *reader, size_t index,
     };
 }
 
+/* A thread that moved under the read which the round began with need not be asked what it does. A
+ * kernel without the account does not even say that it is there. */
+static bool is_met_running(const struct stack_reader *reader, size_t index)
+{
+    const struct thread_slot *slot = &reader->slots[index];
+    return slot->probe.account_fd >= 0 && !reader->threads[index].shares_id &&
+           python_ran_ahead(reader->python, slot->view);
+}
+
 int stack_reader_account(struct stack_reader *reader, size_t index, struct wait_state *ret)
 {
     struct thread_slot *slot = &reader->slots[index];
     if (!slot->probe_open)
         return -ENOENT;
-    int error = thread_probe_read(&slot->probe, &slot->wait);
+    int error = is_met_running(reader, index) ? thread_probe_running(&slot->probe, &slot->wait)
+                                              : thread_probe_read(&slot->probe, &slot->wait);
     slot->accounted = error == 0;
     if (!error)
         *ret = slot->wait;

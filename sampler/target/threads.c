@@ -300,6 +300,15 @@ int thread_probe_read(struct thread_probe *probe, struct wait_state *ret)
     return 0;
 }
 
+int thread_probe_running(const struct thread_probe *probe, struct wait_state *ret)
+{
+    struct wait_state wait = { .state = THREAD_RUNNING };
+    int result = probe_read_account(probe, &wait);
+    if (result == 0)
+        *ret = wait;
+    return result;
+}
+
 int thread_probe_core(const struct thread_probe *probe)
 {
     struct proc_stat stat;

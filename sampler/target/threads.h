@@ -42,6 +42,9 @@ int thread_probe_open(const struct process *process, pid_t tid, struct thread_pr
 void thread_probe_close(struct thread_probe *probe);
 int thread_probe_read(struct thread_probe *probe, struct wait_state *ret);
 
+/* The account of a thread that is known to run just now, without asking what it does. */
+int thread_probe_running(const struct thread_probe *probe, struct wait_state *ret);
+
 /* The core on which it runs or ran last, or negative. */
 int thread_probe_core(const struct thread_probe *probe);
 

@@ -372,6 +372,34 @@ static void test_a_change_between_looks_shows(void **state)
     }
 }
 
+/* Of what lies in chunks alone: other threads write elsewhere. */
+static void test_who_writes_to_a_chunk_has_moved(void **state)
+{
+    struct world *world = *state;
+    refill(world, 1);
+    assert_fetches(world, PIECE_THREAD, STATE, STATE_SIZE);
+    assert_fetches(world, PIECE_CHUNK, SIZE / 2, FRAME_SIZE);
+    assert_int_equal(refill(world, 1), 0);
+    assert_false(view_has_moved(world->view));
+    world->memory.before_piece = change_one;
+    for (change_at = 0; change_at <= 6; change_at++) {
+        assert_int_equal(refill(world, VIEW_LOOKS), 0);
+        assert_int_equal(world->memory.pieces, 6);
+        assert_int_equal(view_has_moved(world->view), change_at >= 2 && change_at <= 4);
+    }
+}
+
+static void test_a_frame_elsewhere_does_not_tell_who_moved(void **state)
+{
+    struct world *world = *state;
+    refill(world, 1);
+    assert_fetches(world, PIECE_FRAME, SIZE / 2, FRAME_SIZE);
+    world->memory.before_piece = change_one;
+    change_at = 1;
+    assert_int_equal(refill(world, VIEW_LOOKS), 0);
+    assert_false(view_has_moved(world->view));
+}
+
 static void test_what_was_fetched_late_has_one_look(void **state)
 {
     struct world *world = *state;
@@ -460,6 +488,8 @@ int main(void)
         TEST(test_others_come_without_a_view),
         TEST(test_the_end_of_the_target),
         TEST(test_a_change_between_looks_shows),
+        TEST(test_who_writes_to_a_chunk_has_moved),
+        TEST(test_a_frame_elsewhere_does_not_tell_who_moved),
         TEST(test_what_was_fetched_late_has_one_look),
         TEST(test_code_has_one_look),
         TEST(test_scattered_frames_in_the_order_of_the_walk),
