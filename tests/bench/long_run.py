@@ -77,7 +77,7 @@ def main():
         seen = {name: [] for name in runs}
         end = time.monotonic() + seconds - 5
         while time.monotonic() < end:
-            time.sleep(seconds / 120)
+            time.sleep(min(seconds / 120, max(end - time.monotonic(), 0)))
             for name, run in runs.items():
                 seen[name].append(memory_kb(run.pid))
         peaks = wait(runs)
