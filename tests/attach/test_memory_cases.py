@@ -3,7 +3,6 @@ Scalene itself reads the profiles, where cmake/scalene has brought it."""
 
 import importlib.util
 import os
-import subprocess
 
 import harness
 from harness import PROGRAMS
@@ -126,9 +125,8 @@ class Cases(FolderTest):
         scalene_view = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(scalene_view)
         scalene_view.check_model(self.folder, self.output)
-        shown = subprocess.run([os.path.join(SCALENE, "scalene"), "view", "--cli", self.output],
-                               stdout=subprocess.PIPE, cwd=self.folder, check=True,
-                               env=dict(os.environ, COLUMNS="200", NO_COLOR="1")).stdout.decode()
+        shown = scalene_view.run(self.folder, os.path.join(SCALENE, "scalene"), "view", "--cli",
+                                 self.output)
         self.assertIn("memory_cases.py", shown)
 
 

@@ -17,9 +17,10 @@ ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 
 def run_on_terminal(*arguments, env=None):
-    """Its output when standard output is a terminal of 300 columns."""
+    """Its output when standard output is a terminal of 300 columns, whichever ours is."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))
+    env = {"TERM": "xterm", **(env or {})}
     child = harness.start_attach(*arguments, env=env, stdout=follower)
     os.close(follower)
     output = b""
