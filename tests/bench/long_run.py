@@ -20,9 +20,9 @@ MB = 1 << 10  # in KB
 # may have, 10,000 of looks and 10,000 of memory, each up to thirty frames deep; a profile of any
 # has 100,000 changes of who ran at most.
 MOST_KB = {
-    "busy_work.py": (20 * MB, 16 * MB),
-    "many_threads.py": (20 * MB, 16 * MB),
-    "many_processes.py": (20 * MB, 16 * MB),
+    "busy_work.py": (20 * MB, 32 * MB),
+    "many_threads.py": (20 * MB, 32 * MB),
+    "many_processes.py": (20 * MB, 32 * MB),
     "stack_storm.py": (32 * MB, 100 * MB),
 }
 
