@@ -203,22 +203,18 @@ void resizing_begin(struct resizing *resizing, const void *old)
     resizing->asked = resizing->sampled ? 0 : asked_sizes_take(old);
 }
 
-/*
- * Where it is not known what was asked for before, sizes given are compared with sizes given: so
- * the roundings of all steps but the first and the last cancel out, and those two on average.
- */
+/* Whose asked size is not kept is taken to have had the likely one: right on average, over any
+ * number of steps. */
 static void unsampled_resized(const struct resizing *resizing, const void *new, size_t size,
                               const struct given_sizes *given, enum allocation_domain domain)
 {
-    size_t before = asked_size(resizing->asked, given->before), after = size;
-    if (!before) {
-        before = given->before;
-        after = before ? given->after : 0;
-    }
+    size_t before = asked_size(resizing->asked, given->before);
+    before = before ? before : given->likely;
+    size_t growth = before && size > before ? size - before : 0;
     if (recorder.ring.head)
         asked_sizes_keep(new, size, given->after);
-    if (after > before && countdown_passes(after - before))
-        account_growth(new, size, after - before, domain);
+    if (growth && countdown_passes(growth))
+        account_growth(new, size, growth, domain);
 }
 
 void resizing_end(struct resizing *resizing, const void *old, const void *new, size_t size,

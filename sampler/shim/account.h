@@ -53,6 +53,7 @@ struct resizing {
 
 struct given_sizes {
     size_t before, after;
+    size_t likely; /* what was asked for before, on average, of who was given that */
 };
 
 void resizing_begin(struct resizing *resizing, const void *old);

@@ -220,7 +220,8 @@ static void *resize_counted(const struct resize_call *call)
     size_t size = call->count * call->size;
     struct resizing resizing;
     resizing_begin(&resizing, old);
-    struct given_sizes given = { resizing.sampled ? 0 : usable_size(old), 0 };
+    struct given_sizes given = { .before = resizing.sampled ? 0 : usable_size(old) };
+    given.likely = given.before;
     int64_t copy_countdown = shim_thread.copy_countdown;
     shim_thread.inside = true;
     void *new = resize_pass_on(call);

@@ -104,16 +104,21 @@ static size_t mimalloc_large_step(size_t size)
 /* What CPython's own allocators give who asks for `size`: pymalloc multiples of 16 bytes up to 512,
  * mimalloc four sizes between a power of two and the next (CPython: Objects/obmalloc.c,
  * Objects/mimalloc/page-queue.c). */
-static size_t size_given(const struct layer *layer, size_t size)
+static size_t size_step(const struct layer *layer, size_t size)
 {
     enum { ALIGNMENT = 16, MIMALLOC_EVEN = 64, MIMALLOC_MEDIUM = 128 << 10 };
-    size_t step = ALIGNMENT;
     if (!layer->mimalloc)
-        step = size <= PYMALLOC_MOST ? ALIGNMENT : 1;
-    else if (size > MIMALLOC_MEDIUM)
-        step = mimalloc_large_step(size);
-    else if (size > MIMALLOC_EVEN)
-        step = (size_t)1 << (61 - __builtin_clzl(((size + 7) / 8 - 1) * 8));
+        return size <= PYMALLOC_MOST ? ALIGNMENT : 1;
+    if (size > MIMALLOC_MEDIUM)
+        return mimalloc_large_step(size);
+    if (size > MIMALLOC_EVEN)
+        return (size_t)1 << (61 - __builtin_clzl(((size + 7) / 8 - 1) * 8));
+    return ALIGNMENT;
+}
+
+static size_t size_given(const struct layer *layer, size_t size)
+{
+    size_t step = size_step(layer, size);
     return (size + step - 1) & ~(step - 1);
 }
 
@@ -121,17 +126,21 @@ static size_t size_given(const struct layer *layer, size_t size)
  * Only the allocator below knows how large an unsampled block was. It is watched: where it left the
  * work to malloc, malloc_usable_size told before and after; where it moved the block, it copied the
  * old one whole, with all that it had given, or as much as is asked for now, when it shrank; where
- * it did neither, there was room.
+ * it did neither, there was room. Without what is asked for in addition.
  */
 static struct given_sizes sizes_watched(const struct layer *layer, const struct resize_watch *watch,
                                         bool moved, size_t size)
 {
-    if (watch->usable_before)
-        return (struct given_sizes){ watch->usable_before, watch->usable_after };
-    size_t asked = size + layer->extra, given = size_given(layer, asked);
-    if (moved)
-        return (struct given_sizes){ watch->copied < asked ? watch->copied : 0, given };
-    return (struct given_sizes){ given, given };
+    size_t extra = layer->extra, given = size_given(layer, size + extra) - extra;
+    size_t before = watch->usable_before, after = watch->usable_after, copied = watch->copied;
+    if (before > extra && after > extra)
+        return (struct given_sizes){ before - extra, after - extra, before - extra };
+    if (!moved)
+        return (struct given_sizes){ given, given, given };
+    size_t half = size_step(layer, copied) / 2;
+    if (copied <= extra + half || copied >= size + extra)
+        return (struct given_sizes){ .after = given };
+    return (struct given_sizes){ copied - extra, given, copied - extra - half };
 }
 
 static void *layer_realloc(void *context, void *old, size_t size)
