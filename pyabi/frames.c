@@ -13,9 +13,11 @@
 static int head_read(struct walk *walk)
 {
     const struct py_layout *layout = walk->layout;
+    bool tells_head = offset_present(layout->thread.frame);
     int error = 0;
-    const uint8_t *state = view_fetch(walk->view, walk->source, PIECE_THREAD, walk->thread->state,
-                                      layout->thread.size, &error);
+    const uint8_t *state =
+        view_fetch(walk->view, walk->source, tells_head ? PIECE_HEAD : PIECE_THREAD,
+                   walk->thread->state, layout->thread.size, &error);
     if (!state)
         return error;
     /* a thread that ended leaves its state to one that begins */
@@ -23,12 +25,12 @@ static int head_read(struct walk *walk)
         return -ESRCH;
     if (offset_present(layout->thread.cframe))
         walk->cframe = field_address(state, layout->thread.cframe);
-    if (offset_present(layout->thread.frame)) {
+    if (tells_head) {
         walk->head = field_address(state, layout->thread.frame);
         return 0;
     }
-    const uint8_t *cframe = view_fetch(walk->view, walk->source, PIECE_THREAD, walk->cframe,
-                                       layout->cframe.size, &error);
+    const uint8_t *cframe =
+        view_fetch(walk->view, walk->source, PIECE_HEAD, walk->cframe, layout->cframe.size, &error);
     if (!cframe)
         return error;
     walk->head = field_address(cframe, layout->cframe.current_frame);
@@ -268,15 +270,12 @@ static bool innermost_is_linked(struct walk *walk)
 static bool head_unmoved(const struct walk *walk, unsigned look)
 {
     const struct py_layout *layout = walk->layout;
-    const uint8_t *state =
-        view_find_again(walk->view, look, walk->thread->state, layout->thread.size);
-    if (!state)
-        return false;
-    if (offset_present(layout->thread.frame))
-        return field_address(state, layout->thread.frame) == walk->head;
-    const uint8_t *cframe = view_find_again(walk->view, look, walk->cframe, layout->cframe.size);
-    return cframe && field_address(state, layout->thread.cframe) == walk->cframe &&
-           field_address(cframe, layout->cframe.current_frame) == walk->head;
+    bool tells_head = offset_present(layout->thread.frame);
+    remote_addr at = tells_head ? walk->thread->state : walk->cframe;
+    size_t size = tells_head ? layout->thread.size : layout->cframe.size;
+    struct py_offset field = tells_head ? layout->thread.frame : layout->cframe.current_frame;
+    const uint8_t *bytes = view_find_again(walk->view, look, at, size);
+    return bytes && field_address(bytes, field) == walk->head;
 }
 
 /* The innermost frame may have gone on within its code; the others may not. */
@@ -324,9 +323,9 @@ static int looks_check(struct walk *walk)
     if (!innermost_alive(walk))
         return -EAGAIN;
     for (unsigned look = 1; look < walk->looks; look++)
-        if (!head_unmoved(walk, look) || !look_agrees(walk, look))
+        if (!look_agrees(walk, look))
             return -EAGAIN;
-    return 0;
+    return head_unmoved(walk, walk->looks - 1) ? 0 : -EAGAIN;
 }
 
 /* ---- the whole ---- */

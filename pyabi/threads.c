@@ -353,19 +353,43 @@ static void head_watch(struct python *python, remote_addr head, remote_addr valu
     python->head_values[python->head_count++] = value;
 }
 
+/* A thread in front of its list knows of one that was put before it; no list begins with the
+ * runtime's interpreters. */
+static const uint8_t *front_thread(const struct python *python, struct view *ahead, size_t index)
+{
+    return index ? view_find(ahead, python->head_values[index], python->layout.thread.size) : NULL;
+}
+
+/* Together with the view, which tells of some of them itself. */
+static int heads_read_ahead(struct python *python, struct view *ahead, remote_addr *now)
+{
+    struct remote_piece pieces[HEADS_WATCHED];
+    size_t count = 0;
+    for (size_t i = 0; i < python->head_count; i++)
+        if (!front_thread(python, ahead, i))
+            pieces[count++] = (struct remote_piece){ python->heads[i], &now[i], sizeof now[i] };
+        else
+            now[i] = 0;
+    int error =
+        view_refill_with(ahead, python->memory, python_running_looks(python), pieces, count);
+    for (size_t i = 0; i < python->head_count && !error; i++) {
+        const uint8_t *front = now[i] ? NULL : front_thread(python, ahead, i);
+        if (front && field_address(front, python->layout.thread.prev) == 0)
+            now[i] = python->head_values[i];
+    }
+    return error;
+}
+
 /* What goes wrong with the view alone goes wrong again when it is asked for. */
 static int heads_read(struct python *python, struct view *ahead, remote_addr *now)
 {
     struct remote_piece pieces[HEADS_WATCHED];
+    if (ahead && python->head_count && heads_read_ahead(python, ahead, now) == 0) {
+        python->ahead = ahead;
+        return 0;
+    }
     for (size_t i = 0; i < python->head_count; i++)
         pieces[i] = (struct remote_piece){ python->heads[i], &now[i], sizeof now[i] };
-    if (ahead && python->head_count) {
-        unsigned looks = python_running_looks(python);
-        if (!view_refill_with(ahead, python->memory, looks, pieces, python->head_count)) {
-            python->ahead = ahead;
-            return 0;
-        }
-    }
     return remote_read_all(python->memory, pieces, python->head_count);
 }
 

@@ -1,4 +1,4 @@
-#include "pyabi/view.h"
+#include "pyabi/view_looks.h"
 
 #include "pyabi/array.h"
 #include "sampler/base/cleanup.h"
@@ -17,46 +17,6 @@ enum {
      * some kilobytes, and what is copied in one go is torn far less often than what is copied in
      * two. Less than a page, since a whole one in between could be unmapped. */
     GAP_MAX = 4095,
-};
-
-struct piece {
-    remote_addr address;
-    uint32_t size;
-    uint32_t at; /* where its bytes stand, at every look */
-    uint32_t last_used;
-    uint8_t rank;
-    uint64_t turn; /* when it was asked for first in its last moment, among all */
-};
-
-/* Neighbouring pieces of one rank, read together. */
-struct segment {
-    remote_addr address;
-    uint32_t size, at;
-    uint32_t first_piece, end_piece; /* those that it holds */
-    uint8_t rank;
-    uint64_t turn; /* of the piece that the last walk asked for first; UINT64_MAX: of none */
-};
-
-struct view {
-    struct piece *pieces;
-    size_t count, capacity;
-    uint8_t *looks[VIEW_LOOKS_SCATTERED];
-    unsigned looks_held; /* with room for their bytes: as many as were ever wanted */
-    unsigned look_count; /* at this moment */
-    size_t used, room;
-    struct segment *segments;
-    size_t segment_count, segment_capacity;
-    size_t packed;   /* pieces that the segments cover; later ones were fetched on demand */
-    uint32_t *slots; /* piece index + 1 by address; 0 is free */
-    size_t slot_count;
-    uint32_t *chunks; /* the pieces that hold many frames each, and are searched by range */
-    size_t chunk_count, chunk_capacity;
-    size_t last_chunk; /* a walk mostly stays where it is */
-    struct remote_piece *vector;
-    size_t vector_capacity;
-    uint32_t moment;
-    uint64_t turns, walk_start; /* turns of the last walk begin there */
-    bool grown;
 };
 
 int view_new(struct view **ret)
@@ -252,106 +212,6 @@ static int pieces_pack(struct view *view)
     return error;
 }
 
-static int segment_compare(const void *a, const void *b)
-{
-    const struct segment *left = a, *right = b;
-    if (left->rank != right->rank)
-        return left->rank < right->rank ? -1 : 1;
-    return left->turn < right->turn ? -1 : left->turn > right->turn;
-}
-
-/*
- * A frame next to its caller, as the last walk met them: they are looked at so soon after each
- * other that hardly a program can move to and fro between the two at every look, and seem to agree.
- */
-static void segments_order(struct view *view)
-{
-    if (view->look_count < VIEW_LOOKS_SCATTERED || view->segment_count == 0)
-        return;
-    for (size_t i = 0; i < view->segment_count; i++) {
-        struct segment *segment = &view->segments[i];
-        segment->turn = UINT64_MAX;
-        for (size_t j = segment->first_piece; j < segment->end_piece; j++)
-            if (view->pieces[j].turn >= view->walk_start && view->pieces[j].turn < segment->turn)
-                segment->turn = view->pieces[j].turn;
-    }
-    qsort(view->segments, view->segment_count, sizeof *view->segments, segment_compare);
-}
-
-static void piece_drop(struct piece *piece)
-{
-    piece->size = 0;
-}
-
-/* Its pieces are read one by one from the next moment on, or not at all. */
-static void segment_drop(struct view *view, size_t index)
-{
-    struct segment *segment = &view->segments[index];
-    for (size_t i = segment->first_piece; i < segment->end_piece; i++)
-        piece_drop(&view->pieces[i]);
-    segment->size = 0;
-    view->packed = SIZE_MAX; /* pack at the next moment */
-}
-
-static size_t vector_add(struct view *view, unsigned look, size_t index, size_t at)
-{
-    const struct segment *segment = &view->segments[index];
-    view->vector[at] =
-        (struct remote_piece){ segment->address, view->looks[look] + segment->at, segment->size };
-    return at + 1;
-}
-
-/*
- * Later looks leave code alone. They go to and fro, out of step: a program whose calls take as long
- * as a look, or two, would else be met at the same places at each (of all orders this one leaves
- * the fewest such rhythms).
- */
-static size_t vector_add_later_looks(struct view *view, size_t at)
-{
-    size_t end = view->segment_count;
-    while (end > 0 && view->segments[end - 1].rank >= PIECE_CODE)
-        end--;
-    static const bool back[VIEW_LOOKS_SCATTERED] = { false, true, true, false, false, false, true };
-    for (unsigned look = 1; look < view->look_count; look++)
-        for (size_t i = 0; i < end; i++)
-            at = vector_add(view, look, back[look] ? end - 1 - i : i, at);
-    return at;
-}
-
-static int vector_reserve(struct view *view, size_t others)
-{
-    return array_reserve(&view->vector, &view->vector_capacity,
-                         others + view->look_count * view->segment_count + 1, sizeof *view->vector);
-}
-
-/*
- * One vector, which begins with `others` pieces already; a segment that has become unreadable is
- * dropped and the rest read without it.
- */
-static int vector_read(struct view *view, struct remote *memory, unsigned looks, size_t others)
-{
-    size_t from = 0;
-    while (from < view->segment_count || others) {
-        size_t count = others, first = others + view->segment_count - from;
-        for (size_t i = from; i < view->segment_count; i++)
-            count = vector_add(view, 0, i, count);
-        if (looks > 1)
-            count = vector_add_later_looks(view, count);
-        int whole = memory->read_pieces(memory, view->vector, count, NULL);
-        if (whole < 0)
-            return whole;
-        if ((size_t)whole >= count)
-            return 0;
-        if ((size_t)whole < others)
-            return -EFAULT;
-        if ((size_t)whole >= first)
-            return -EAGAIN; /* readable a microsecond ago, gone at the next look */
-        from += (size_t)whole - TAKE(others, 0);
-        segment_drop(view, from++);
-    }
-    return 0;
-}
-
 int view_refill(struct view *view, struct remote *memory, unsigned looks)
 {
     return view_refill_with(view, memory, looks, NULL, 0);
@@ -368,33 +228,18 @@ int view_refill_with(struct view *view, struct remote *memory, unsigned looks,
         return error;
     view->grown = looks == 1;
     view->look_count = looks;
-    segments_order(view);
+    error = view_read_looks(view, memory, others, other_count);
     view->walk_start = view->turns;
-    error = vector_reserve(view, other_count);
-    if (error)
-        return error;
-    for (size_t i = 0; i < other_count; i++)
-        view->vector[i] = others[i];
-    return vector_read(view, memory, looks, other_count);
+    return error;
 }
 
 int view_look_again(struct view *view, struct remote *memory)
 {
     int error = pieces_pack(view);
     if (!error)
-        error = vector_reserve(view, 0);
-    if (error)
-        return error;
-    size_t count = 0;
-    segments_order(view);
-    for (size_t i = 0; i < view->segment_count; i++)
-        count = vector_add(view, 0, i, count);
-    count = vector_add_later_looks(view, count);
-    int whole = memory->read_pieces(memory, view->vector, count, NULL);
-    if (whole < 0)
-        return whole;
-    view->grown = false;
-    return (size_t)whole == count ? 0 : -EAGAIN;
+        error = view_read_looks(view, memory, NULL, 0);
+    view->grown = view->grown && error;
+    return error;
 }
 
 static bool piece_holds(const struct piece *piece, remote_addr address, size_t size)
@@ -463,7 +308,7 @@ const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank
     view->grown = true;
     int error = remote_read(memory, address, view->looks[0] + piece->at, size);
     if (error) {
-        piece_drop(piece);
+        piece->size = 0;
         *ret_error = error;
         return NULL;
     }

@@ -15,15 +15,18 @@ struct view;
 int view_new(struct view **ret);
 void view_free(struct view *view);
 
-/* The order in which pieces are fetched: what says where the stack begins comes first. */
-enum piece_rank { PIECE_THREAD, PIECE_CHUNK, PIECE_FRAME, PIECE_CODE, PIECE_RANKS };
+/*
+ * The order in which pieces are fetched: what says where the stack begins comes before the stack.
+ * Of a running thread it is asked again last of all, the stack at each look, everything else once.
+ */
+enum piece_rank { PIECE_THREAD, PIECE_HEAD, PIECE_CHUNK, PIECE_FRAME, PIECE_CODE, PIECE_RANKS };
 
 /*
  * How often the bytes of a running thread are looked at before a stack made of them is believed.
  * Frames in chunks are copied in one go; where each is an object of its own, a look takes
  * microseconds, and a program that moves to and fro at just that pace can make three looks agree.
  */
-enum { VIEW_LOOKS = 3, VIEW_LOOKS_SCATTERED = 7 };
+enum { VIEW_LOOKS = 3, VIEW_LOOKS_SCATTERED = 5 };
 
 /*
  * Starts a moment: forgets pieces that were of no use for a while and reads all others, `looks`
@@ -47,8 +50,8 @@ const void *view_fetch(struct view *view, struct remote *memory, enum piece_rank
 /* Only from the pieces; NULL when it was not predicted. */
 const void *view_find(struct view *view, remote_addr address, size_t size);
 
-/* The same bytes at a later look: from 1 on (PIECE_THREAD: 1 only). NULL when there was
- * none. */
+/* The same bytes at a later look: from 1 on, of the stack; at the last one, of its head. NULL when
+ * there was none. */
 const void *view_find_again(struct view *view, unsigned look, remote_addr address, size_t size);
 
 /* Takes the later looks at everything now, because something was not predicted. */

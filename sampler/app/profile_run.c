@@ -11,6 +11,7 @@
 #include "sampler/app/run_targets.h"
 #include "sampler/base/cleanup.h"
 #include "sampler/target/descriptors.h"
+#include "sampler/target/turns.h"
 
 #include <malloc.h>
 #include <poll.h>
@@ -21,7 +22,8 @@
 enum {
     HEARTBEAT_NS = 250000000,
     FASTEST_HZ = 1000,
-    BRIEF_NS = 4000000, /* between two questions whether anything has happened */
+    BRIEF_NS = 4000000,  /* who has something to say may be kept waiting between two looks, … */
+    SILENT_NS = 8000000, /* … and so long by those that follow each other */
     STATUS_OURS = 125,
 };
 
@@ -191,7 +193,7 @@ static uint64_t next_ns(const struct run *run)
  */
 static bool wait_briefly(const struct run *run, uint64_t now_ns, uint64_t wait_ns)
 {
-    if (wait_ns > BRIEF_NS || now_ns - run->polled_ns > BRIEF_NS ||
+    if (wait_ns > BRIEF_NS || now_ns - run->polled_ns > SILENT_NS ||
         family_watch_method(run->family) == FAMILY_POLLING)
         return false;
     const struct timespec wait = { .tv_nsec = (long)wait_ns };
@@ -237,6 +239,7 @@ static void interim_write(struct run *run, uint64_t now_ns)
 static int loop(struct run *run, struct failure *why)
 {
     run->family_calls = run->signals_call = run->control_calls = true;
+    turns_want_short(false); /* else where we share a core looks would wait until nothing runs */
     while (!run->finished) {
         uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         int error = family_follow(run, now_ns);

@@ -10,7 +10,7 @@ enum {
      * each keeps half a megabyte of what was found out about it. */
     ENDED_KEPT = 8,
     WEIGH_NS =
-        4000000, /* our CPU clock takes a microsecond, which looks that are close need not pay */
+        20000000, /* our CPU clock takes a microsecond, which looks that are close need not pay */
     BELOW_FIRST_NS = 10000000, /* doubled each time: it asks all processes who their parent is */
 };
 

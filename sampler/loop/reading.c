@@ -197,6 +197,22 @@ static void approach(struct reading *reading)
         core_holder_release(holder);
 }
 
+/* Where both have one core, the thread takes it as soon as it may go on, and keeps us waiting for
+ * as long as it likes: that is no part of the pause. `hold` has what our clocks said at its start.
+ */
+static void let_go(const struct stack_reader *reader, struct pause *pause, struct hold *hold)
+{
+    uint64_t worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), since_ns = clock_ns(CLOCK_MONOTONIC);
+    int64_t stood = thread_resume(pause);
+    uint64_t spent_ns = clock_ns(CLOCK_MONOTONIC) - since_ns;
+    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), own_ns = cpu_ns - worked_ns;
+    uint64_t late_ns = spent_ns > own_ns ? spent_ns - own_ns : 0;
+    uint64_t waited_ns = core_wait_read(reader->core_wait_fd) - hold->waited_ns;
+    hold->work_ns = cpu_ns - hold->work_ns;
+    hold->waited_ns = waited_ns > late_ns ? waited_ns - late_ns : 0;
+    hold->stood_ns = stood > (int64_t)late_ns ? (uint64_t)stood - late_ns : 0;
+}
+
 /*
  * The kernel's account of a thread that runs lags by up to a tick; it is exact once the thread has
  * left its core, which is a moment after the kernel tells of the stop.
@@ -205,8 +221,8 @@ static int read_paused(struct reading *reading)
 {
     const struct stack_reader *reader = reading->reader;
     struct core_holder *holder = reading->core_held_ns ? reader->options.holder : NULL;
-    uint64_t waited_ns = core_wait_read(reader->core_wait_fd);
-    struct hold hold = { .before = reading->wait };
+    struct hold hold = { .before = reading->wait,
+                         .waited_ns = core_wait_read(reader->core_wait_fd) };
     struct pause pause = { 0 };
     uint64_t since_ns = clock_ns(CLOCK_MONOTONIC);
     bool runs = reading->slot->probe_open && !reading->wait.off_cpu;
@@ -219,7 +235,7 @@ static int read_paused(struct reading *reading)
     uint64_t held_ns = TAKE(reading->core_held_ns, 0);
     if (held_ns && pause.since_ns - held_ns < CORE_HOLD_NS)
         pause.since_ns = held_ns;
-    uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    hold.work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     error = still_look(reading);
     /* without native stacks they tell the kernel's work at least */
     if (!error && thread_read_registers(&pause, &reading->image.registers) == 0 && reading->native)
@@ -227,10 +243,7 @@ static int read_paused(struct reading *reading)
     calls_count(reading->slot, reading->image.registers.in_call);
     if (reading->slot->probe_open)
         thread_probe_account(&reading->slot->probe, &reading->wait);
-    int64_t stood = thread_resume(&pause);
-    hold.work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - work_ns;
-    hold.waited_ns = core_wait_read(reader->core_wait_fd) - waited_ns;
-    hold.stood_ns = stood > 0 ? (uint64_t)stood : 0;
+    let_go(reader, &pause, &hold);
     wait_judge(reading, &hold);
     return error;
 }

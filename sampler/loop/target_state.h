@@ -84,6 +84,9 @@ bool account_yields(const struct target *target, const struct account *account);
 /* The stack of this round, until the next one that is kept: 0 or -ENOMEM. */
 int account_keep_stack(struct account *account, const struct thread_event *event);
 
+/* What the reader knows of the threads' names now. */
+void target_keep_names(struct target *target);
+
 /* Before the reader lets texts go: stacks that are kept get their own. 0 or -ENOMEM. */
 int target_keep_texts(struct target *target);
 

@@ -132,13 +132,14 @@ static int accounts_match(struct target *target, size_t count)
 
 /* A thread gets its name a moment after it began, and may get another at any time: they are read
  * again after twice as long each time. */
-static void names_refresh(struct target *target, uint64_t now_ns, bool threads_changed)
+static bool names_refresh(struct target *target, uint64_t now_ns, bool threads_changed)
 {
     if (!threads_changed && now_ns < target->names_ns)
-        return;
+        return false;
     target->names_gap_ns = threads_changed ? NAMES_FIRST_NS : 2 * target->names_gap_ns;
     target->names_ns = now_ns + target->names_gap_ns;
     stack_reader_name_threads(target->reader);
+    return true;
 }
 
 static int round_begin(struct target *target, uint64_t now_ns)
@@ -154,8 +155,11 @@ static int round_begin(struct target *target, uint64_t now_ns)
     if (count < 0)
         return count;
     bool same = stack_reader_generation(target->reader) == target->generation;
-    names_refresh(target, now_ns, !same);
-    return same ? 0 : accounts_match(target, (size_t)count);
+    bool named = names_refresh(target, now_ns, !same);
+    error = same ? 0 : accounts_match(target, (size_t)count);
+    if (named && !error)
+        target_keep_names(target);
+    return error;
 }
 
 /* ---- one thread ---- */

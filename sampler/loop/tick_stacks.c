@@ -1,6 +1,7 @@
 /* Stacks that are kept over the rounds, with texts in a pool of the target's own. */
 #include "sampler/base/error.h"
 #include "sampler/base/intern.h"
+#include "sampler/loop/stack_reader.h"
 #include "sampler/loop/target_state.h"
 
 #include <stdlib.h>
@@ -70,6 +71,17 @@ static int account_keep_texts(struct intern *texts, struct account *account)
     account->frame_count = 0;
     account->name = NULL;
     return -ENOMEM;
+}
+
+/* Also those of threads that sleep all the time, whose stacks nobody reads again. */
+void target_keep_names(struct target *target)
+{
+    for (size_t i = 0; i < target->count; i++) {
+        struct account *account = &target->accounts[i];
+        account->name = stack_reader_thread_name(target->reader, i);
+        if (account->keeps_texts && account->name)
+            account->name = intern_text(target->texts, account->name);
+    }
 }
 
 int target_keep_texts(struct target *target)

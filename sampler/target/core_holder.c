@@ -3,6 +3,7 @@
 #include "sampler/target/core_holder.h"
 
 #include "sampler/base/clock_read.h"
+#include "sampler/target/turns.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,7 +24,6 @@ enum {
                           for a tenth of a millisecond after that the core runs other code more
                           slowly, some much more than other */
     LATE_NS = 40000,   /* who comes later than that comes in vain */
-    SLICE_NS = 100000, /* tasks that want a core for so short a time get it at once */
 };
 
 struct core_holder {
@@ -44,32 +44,12 @@ static void sleep_until(uint64_t at_ns)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-/* struct sched_attr, which not every C library's headers have. */
-struct wanted_turns {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t slice_ns, deadline_ns, period_ns;
-};
-
-/* Whoever runs there has to make way at once, else it would run on for milliseconds. Only who may
- * be so bold gets the better of the two. */
-static void turns_want(void)
-{
-    struct wanted_turns turns = { .size = sizeof turns, .nice = -20, .slice_ns = SLICE_NS };
-    if (syscall(SYS_sched_setattr, 0, &turns, 0) == 0)
-        return;
-    turns.nice = 0;
-    syscall(SYS_sched_setattr, 0, &turns, 0);
-}
-
 static void *holder_work(void *argument)
 {
     struct core_holder *holder = argument;
     unsigned seen = 0;
     prctl(PR_SET_TIMERSLACK, 1UL); /* else the kernel may wait for another timer first */
-    turns_want();
+    turns_want_short(true);
     atomic_store(&holder->tid, (int)syscall(SYS_gettid));
     while (!atomic_load(&holder->ends)) {
         syscall(SYS_futex, &holder->wanted, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
