@@ -1,18 +1,15 @@
 """Options of a profiling run take effect: in a run, not only where they are parsed."""
 
-import fcntl
 import os
-import pty
 import re
 import socket
-import struct
 import subprocess
 import sys
-import termios
 
 import harness
 from own_account import cpu_of
 from profiler import FolderTest
+from screen import Screen
 
 PROGRAM, HELPER = "choices.py", "choices_helper.py"
 
@@ -142,21 +139,13 @@ class Choices(FolderTest):
 
     def test_heartbeat(self):
         """One line, drawn again in place, no wider than the terminal, and gone at the end."""
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
         path = harness.CURRENT.inner(os.path.join(harness.PROGRAMS, PROGRAM))
         command = [harness.SCALENE_ATTACH, "-o", self.output, "--", *harness.CURRENT.command(),
                    path]
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=follower)
-        os.close(follower)
-        text = b""
-        while True:
-            try:
-                text += os.read(leader, 65536)
-            except OSError:  # the last writer is gone
-                break
-        os.close(leader)
-        self.assertEqual(child.wait(harness.PATIENCE_S), 0, text)
+        with Screen(columns=60) as screen:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=screen.fd)
+            text = screen.read(child)
+        self.assertEqual(child.returncode, 0, text)
         beats, _, words = text.decode().partition("\r\n")
         *lines, last = re.findall(r"\r([^\r]*)\x1b\[K", beats)
         self.assertGreater(len(lines), 1, text)

@@ -1,38 +1,24 @@
 """What `dump` writes: text for people, plain in a pipe and coloured on a terminal, and the JSON
 document of the contract."""
 
-import fcntl
 import json
 import os
-import pty
 import re
-import struct
-import termios
 import unicodedata
 
 import harness
 from harness import Target
+from screen import Screen
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 
 def run_on_terminal(*arguments, env=None):
     """Its output when standard output is a terminal of 300 columns, whichever ours is."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))
     env = {"TERM": "xterm", **(env or {})}
-    child = harness.start_attach(*arguments, env=env, stdout=follower)
-    os.close(follower)
-    output = b""
-    while True:
-        try:
-            more = os.read(leader, 65536)
-        except OSError:  # EIO: the last writer is gone
-            break
-        if not more:
-            break
-        output += more
-    os.close(leader)
+    with Screen(columns=300) as screen:
+        child = harness.start_attach(*arguments, env=env, stdout=screen.fd)
+        output = screen.read(child)
     error = child.stderr.read()
     child.stderr.close()
     if child.wait(harness.PATIENCE_S) != 0:
