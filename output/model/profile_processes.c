@@ -205,8 +205,10 @@ int profile_add_process(struct profile *profile, const struct process_event *eve
     process->cpu_s = event->cpu_s;
     if (event->peak_rss_bytes > process->peak_rss_bytes)
         process->peak_rss_bytes = event->peak_rss_bytes;
-    if (event->footprint.pss_bytes >= process->footprint.pss_bytes)
+    if (event->footprint.pss_bytes >= process->footprint.pss_bytes) {
         process->footprint = event->footprint;
+        process->grown_bytes = event->grown_bytes;
+    }
     error = event->end_s > 0 ? memory_end(profile, (uint32_t)number) : 0;
     return error ? error : argv_set(process, event->argv);
 }

@@ -23,6 +23,7 @@ struct process_tally {
     double start_s, end_s, cpu_s;
     uint64_t peak_rss_bytes;
     struct footprint footprint;    /* the largest */
+    uint64_t grown_bytes;          /* its anonymous part until then, since the first look */
     uint64_t cpu_ns;               /* as the samples have it */
     uint32_t main_thread;          /* number of the thread, or NOTHING */
     struct process_memory *memory; /* NULL: none was told of */

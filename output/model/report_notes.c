@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double UNSEEN_LEAST_BYTES = 64 << 20;
+
 static int hidden_is_less(const void *a, const void *b)
 {
     const struct report_hidden *left = a, *right = b;
@@ -105,6 +107,35 @@ static int note_timelines(struct report *report, const struct profile *profile)
                       "points of the memory timelines, all but the largest of each span of time");
 }
 
+/*
+ * By the kernel's account of whoever has most of it. What is allocated need never be used, what was
+ * given back may still be there, and samples tell of it within a few windows: only much more than
+ * there should be is worth a word.
+ */
+static int note_unseen(struct report *report, const struct profile *profile)
+{
+    const struct process_tally *most = NULL;
+    double most_bytes = UNSEEN_LEAST_BYTES;
+    double spread_bytes = 4 * (double)profile->settings.allocation_window +
+                          (double)profile->memory.loss.allocated_bytes;
+    for (size_t i = 0; i < profile->process_index.count; i++) {
+        const struct process_tally *process = &profile->processes[i];
+        double seen_bytes = process->memory ? process->memory->peak_bytes + spread_bytes : 0;
+        double unseen_bytes = (double)process->grown_bytes - seen_bytes;
+        if (process->memory && unseen_bytes > most_bytes && unseen_bytes > seen_bytes) {
+            most = process;
+            most_bytes = unseen_bytes;
+        }
+    }
+    if (!most)
+        return 0;
+    return report_add_note(
+        report,
+        "%.0f MB that process %d has came by no allocator that is watched: a library with one of "
+        "its own (Arrow, Polars, DuckDB), or threads' stacks; lines lack it",
+        most_bytes / 1048576, (int)most->pid);
+}
+
 static int note_gaps(struct report *report, const struct profile *profile,
                      const struct report_gaps *gaps)
 {
@@ -149,5 +180,7 @@ int report_add_notes(struct report *report, const struct profile *profile,
         error = note_stacks(report, profile);
     if (!error)
         error = note_timelines(report, profile);
+    if (!error)
+        error = note_unseen(report, profile);
     return error ? error : note_gaps(report, profile, gaps);
 }

@@ -122,6 +122,8 @@ static void footprint_look(struct member *member)
     if (error)
         return;
     member->footprint_rss_bytes = found.rss_bytes;
+    if (!member->first_anonymous_bytes)
+        member->first_anonymous_bytes = found.anonymous_bytes;
     if (found.pss_bytes > member->footprint.pss_bytes)
         member->footprint = found;
 }
@@ -137,6 +139,12 @@ void member_learn_memory(struct member *member, uint64_t rss_bytes)
     bool grew = rss_bytes > last_bytes + last_bytes / FOOTPRINT_GROWTH;
     if (since_ns > FOOTPRINT_REST * member->footprint_cost_ns && (grew || since_ns > gap_ns))
         footprint_look(member);
+}
+
+uint64_t member_grown_bytes(const struct member *member)
+{
+    uint64_t first = member->first_anonymous_bytes, last = member->footprint.anonymous_bytes;
+    return last > first ? last - first : 0;
 }
 
 /* ---- its tracer ---- */

@@ -34,6 +34,7 @@ struct member {
     uint64_t excess_ns;  /* what was told beyond the account at its end */
     uint64_t rss_bytes, peak_rss_bytes;
     struct footprint footprint;               /* the largest */
+    uint64_t first_anonymous_bytes;           /* at the first look; 0: there was none */
     uint64_t footprint_rss_bytes;             /* when it was last looked at */
     uint64_t footprint_ns, footprint_cost_ns; /* when that was, and how long it took */
     bool has_shim;                            /* or had, when it was opened */
@@ -84,6 +85,9 @@ void member_learn_shim(struct member *member, int error, uint64_t now_ns);
 /* For good: not allowed, or no CPython that is known. */
 bool member_is_refused(const struct member *member);
 bool member_waits_for_open(const struct member *member);
+
+/* Of its anonymous memory, from the first look at that to the largest. */
+uint64_t member_grown_bytes(const struct member *member);
 
 /* Why nothing, or not all, is to be seen of it; NULL: all may be. */
 const char *member_note(struct member *member);

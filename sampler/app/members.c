@@ -212,6 +212,7 @@ static int member_tell(struct members *members, struct member *member, bool ende
         .cpu_s = 1e-9 * (double)(member->cpu_ns - member->base_ns),
         .peak_rss_bytes = member->peak_rss_bytes,
         .footprint = member->footprint,
+        .grown_bytes = member_grown_bytes(member),
         .exit_status = ended ? member->exit_status : -1,
         .note = member_note(member),
     };

@@ -104,6 +104,7 @@ struct tick_event {
 /* What the page tables of a process hold; PSS counts what n processes share as an nth. */
 struct footprint {
     uint64_t rss_bytes, pss_bytes, shared_bytes, private_bytes;
+    uint64_t anonymous_bytes; /* of no file */
 };
 
 /* A process that is followed begins, or ends (end_s > 0). */
@@ -117,6 +118,7 @@ struct process_event {
     double cpu_s; /* the kernel's account of the whole process while it was followed */
     uint64_t peak_rss_bytes;
     struct footprint footprint; /* at the look at which its PSS was highest; all 0: none */
+    uint64_t grown_bytes;       /* its anonymous part until then, since the first look */
     int exit_status;            /* as a shell would say it; -1: unknown, or still running */
     const char *note;           /* NULL, or why there is nothing to see */
 };

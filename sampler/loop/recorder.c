@@ -43,7 +43,7 @@ int recorder_new(FILE *into, struct recorder **ret)
         recorder_free(recorder);
         return -ENOMEM;
     }
-    fputs("stream\t1\n", into);
+    fputs("stream\t2\n", into);
     *ret = recorder;
     return 0;
 }
@@ -195,9 +195,10 @@ int recorder_add_process(struct recorder *recorder, const struct process_event *
     fprintf(into, "process\t%d\t%d\t%d\t%.9g\t%.9g\t%.9g\t%" PRIu64, (int)process->pid,
             (int)process->ppid, process->rank, process->start_s, process->end_s, process->cpu_s,
             process->peak_rss_bytes);
-    fprintf(into, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d", footprint->rss_bytes,
-            footprint->pss_bytes, footprint->shared_bytes, footprint->private_bytes,
-            process->exit_status);
+    fprintf(into, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, footprint->rss_bytes,
+            footprint->pss_bytes, footprint->shared_bytes, footprint->private_bytes);
+    fprintf(into, "\t%" PRIu64 "\t%" PRIu64 "\t%d", footprint->anonymous_bytes,
+            process->grown_bytes, process->exit_status);
     put_text(into, process->executable);
     put_text(into, process->python);
     put_text(into, process->cwd);

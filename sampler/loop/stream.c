@@ -217,6 +217,8 @@ static int process_read(struct stream *stream)
     process.footprint.pss_bytes = number_take(stream, 10);
     process.footprint.shared_bytes = number_take(stream, 10);
     process.footprint.private_bytes = number_take(stream, 10);
+    process.footprint.anonymous_bytes = number_take(stream, 10);
+    process.grown_bytes = number_take(stream, 10);
     process.exit_status = integer_take(stream);
     process.executable = text_take(stream);
     process.python = text_take(stream);
@@ -277,7 +279,7 @@ static int loss_read(struct stream *stream)
 
 static int stream_read(struct stream *stream)
 {
-    stream->is_bad |= number_take(stream, 10) != 1; /* the format's version */
+    stream->is_bad |= number_take(stream, 10) != 2; /* the format's version */
     return 0;
 }
 

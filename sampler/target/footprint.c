@@ -23,6 +23,7 @@ int footprint_read(const struct process *process, struct footprint *ret)
         .pss_bytes = bytes_of(text, "Pss"),
         .shared_bytes = bytes_of(text, "Shared_Clean") + bytes_of(text, "Shared_Dirty"),
         .private_bytes = bytes_of(text, "Private_Clean") + bytes_of(text, "Private_Dirty"),
+        .anonymous_bytes = bytes_of(text, "Anonymous"),
     };
     return 0;
 }

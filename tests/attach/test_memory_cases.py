@@ -3,6 +3,7 @@ Scalene itself reads the profiles, where cmake/scalene has brought it."""
 
 import importlib.util
 import os
+import re
 
 import harness
 from harness import PROGRAMS
@@ -115,6 +116,16 @@ class Cases(FolderTest):
         for lines in found.values():
             for megabytes in lines.values():
                 self.near(megabytes, 800 * 2e5 / (1 << 20))
+
+    def test_unwatched(self):
+        """What only its allocator knows of is on no line, and somebody has to say so."""
+        def unseen(case):
+            notes = "\n".join(self.launch(case)["notes"])
+            return [int(n) for n in re.findall(r"(\d+) MB that process \d+ has came by no", notes)]
+
+        (megabytes,) = unseen("unwatched")
+        self.near(megabytes, 200)
+        self.assertEqual(unseen("watched"), [])
 
     def test_scalene_reads_it(self):
         if not os.path.exists(os.path.join(SCALENE, "scalene")):

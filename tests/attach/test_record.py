@@ -85,11 +85,11 @@ class Replay(harness.AttachTest):
     def test_bad_recordings(self):
         broken = os.path.join(self.folder, "broken")
         with open(broken, "w") as file:
-            file.write("stream\t1\nnonsense\n")
+            file.write("stream\t2\nnonsense\n")
         self.refuse(run_attach("--pid", 7, "--replay", broken), OWN_FAILURE, "broken", "line 2")
         self.refuse(run_attach("--pid", 7, "--replay", broken + "x"), OWN_FAILURE, "cannot be read")
         with open(broken, "w") as file:
-            file.write("stream\t1\n")
+            file.write("stream\t2\n")
         self.refuse(run_attach("--pid", 7, "--replay", broken), OWN_FAILURE, "no process 7")
         with Target("stacks.py", "plain") as target:
             nowhere = os.path.join(self.folder, "no folder", "recording")

@@ -2,6 +2,7 @@
 lines in question by the word behind them."""
 
 import ctypes
+import mmap
 import os
 import sys
 import threading
@@ -107,6 +108,24 @@ def followers():
         follow("one", 10, 30)
     for number in range(200):
         follow("two", 30, 10)
+
+
+def stays(block):
+    """Used, and there for as long as somebody who looks now and then may take to see it."""
+    for place in range(0, len(block), 4096):
+        block[place] = 1
+    time.sleep(2)
+
+
+def watched():
+    stays(bytearray(200 * MEBI))
+
+
+def unwatched():
+    """From the kernel as jemalloc and mimalloc have it: it need not be there, and who uses how much
+    of it they alone know."""
+    no_reserve = 0x4000
+    stays(mmap.mmap(-1, 200 * MEBI, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve))
 
 
 globals()[sys.argv[1]]()

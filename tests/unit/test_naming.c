@@ -9,9 +9,9 @@
 
 #include "tests/unit/replay.h"
 
-#define STREAM "stream\t1\n"
+#define STREAM "stream\t2\n"
 #define PROCESS(pid, start, cwd, words)                                                            \
-    "process\t" pid "\t1\t-1\t" start "\t0\t0\t0\t0\t0\t0\t0\t-1\tpython\t3.8.1\t" cwd             \
+    "process\t" pid "\t1\t-1\t" start "\t0\t0\t0\t0\t0\t0\t0\t0\t0\t-1\tpython\t3.8.1\t" cwd       \
     "\t-\t" words "\n"
 #define FRAME(number, name, file) "frame\t" number "\tpy\t" name "\t" file "\t3\t1\t1\t-\t0\t0\n"
 #define TICK(time, pid, frames)                                                                    \

@@ -122,7 +122,7 @@ static void test_refused(void **state)
 {
     (void)state;
     static const char *const rows[] = {
-        "stream\t2",
+        "stream\t1",
         "nonsense\t1",
         "tick\t1\t2\t3",
         "tick\t1\t2\t3\t4\t5\t6",
@@ -131,7 +131,7 @@ static void test_refused(void **state)
         "frame\t2\tpy\tf\ta.py\t1\t1\t1\t-\t0\t0",
         "frame\t1\tlua\tf\ta.py\t1\t1\t1\t-\t0\t0",
         "sampling\t1",
-        "process\t99999999999\t1\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t-\t-\t-\t-",
+        "process\t99999999999\t1\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t-\t-\t-\t-",
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[256];
