@@ -19,7 +19,7 @@ struct account {
     uint64_t next_ns, nap_ns;          /* an idle thread is left alone until then, … */
     uint64_t left_ns;                  /* … and was last at this moment, … */
     bool doubtful;                     /* … and of its process something has run meanwhile */
-    uint64_t pending_ns;               /* CPU time of bursts that no look has met, … */
+    uint64_t pending_ns;               /* CPU time that no look has met yet, … */
     bool lost;                         /* … or of which looks have failed, … */
     uint64_t pending_queued_ns;        /* … and time without a core, … */
     int64_t pending_off_ns; /* … and other waits; looks are not quite simultaneous: signed */
@@ -59,6 +59,8 @@ struct target {
     uint64_t excess_ns; /* told of too much: what one that ended was thought to have done was
                            another's, who has yet to tell of it */
     uint64_t last_ns, rss_ns;
+    uint64_t gap_ns;                 /* on average between two ticks, lately */
+    bool accounts_lag;               /* threads that run are not stopped for theirs */
     uint64_t names_ns, names_gap_ns; /* when threads are asked for their names again */
     uint64_t cpu_ns;                 /* of the whole process, when the last tick began */
     bool still;                      /* no thread has run since then */

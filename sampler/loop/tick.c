@@ -18,6 +18,8 @@ enum {
                         wait elsewhere, … */
     PAUSED_RUN_NS = 10000, /* a sleeper takes a third of it to stand still and to sleep on */
     RSS_EVERY_NS = 100000000,
+    LAG_NS = 10000000, /* the longest tick of a kernel */
+    GAP_WEIGHT = 16,   /* the gap between two looks is an average over some of so many */
 };
 
 /* … or this while the process uses no CPU time at all. */
@@ -42,6 +44,7 @@ int target_open(struct process *process, const struct stack_options *options, ui
     }
     target->process = process;
     target->last_ns = now_ns;
+    target->accounts_lag = options->nonblocking;
     int error = stack_reader_open(process, options, &target->reader, why);
     if (!error && unseen_new(process, &target->unseen))
         error = failure_set(why, -ENOMEM, "out of memory");
@@ -267,16 +270,29 @@ static struct charge account_charge(struct target *target, struct account *accou
 }
 
 /*
+ * The kernel's account of a thread that was not stopped is of its last tick or its last sleep:
+ * whoever is met first after that would have what was done before. So each look has a part, and
+ * what is left goes to the next ones, over as many as there are in a tick.
+ */
+static uint64_t share_of_look(const struct target *target, const struct account *account)
+{
+    uint64_t looks = target->accounts_lag && target->gap_ns ? 1 + LAG_NS / target->gap_ns : 1;
+    return account->pending_ns / looks;
+}
+
+/*
  * The CPU time of an interval goes to where a look in it met the thread running, time without a
  * core to where a look met it so, and time off the CPU to where one met it waiting. What no look
  * has met stands over to the next one that meets its like: where the thread waits for something is
  * not where it worked.
  */
-static void sample_fill(struct account *account, struct sample_event *sample)
+static void sample_fill(const struct target *target, struct account *account,
+                        struct sample_event *sample)
 {
     if (account_is_running(account)) {
-        account_share_out(account, account->pending_ns, sample);
-        account->pending_ns = 0;
+        uint64_t share_ns = share_of_look(target, account);
+        account_share_out(account, share_ns, sample);
+        account->pending_ns -= share_ns;
         account->lost = false;
     }
     if (account_is_busy(account)) {
@@ -388,7 +404,7 @@ static int thread_tick(struct target *target, size_t index, uint64_t now_ns, str
     }
     if (account_yields(target, account))
         return 0;
-    sample_fill(account, target_add_sample(target, account));
+    sample_fill(target, account, target_add_sample(target, account));
     if (account->born && !account->worked && account_is_running(account))
         target->young = account;
     account->worked = account->worked || account_is_running(account);
@@ -457,6 +473,7 @@ int target_tick(struct target *target, uint64_t now_ns, const struct idle_judge 
         target->busy_count += added && account_is_busy(&target->accounts[i]);
     }
     target->last_ns = now_ns;
+    target->gap_ns += wall_ns / GAP_WEIGHT - target->gap_ns / GAP_WEIGHT;
     target->pending_idle_ns += busy_rest(&busy, wall_ns, target->busy_count);
     error = target_tell_unseen(target, now_ns);
     if (error == -ENOMEM)
