@@ -6,8 +6,11 @@
 #include "sampler/target/cpu_clock.h"
 
 #include <string.h>
+#include <time.h>
 
-enum { LIST_TRIES = 100 }; /* at a list of threads that changes under the look */
+/* At a list of threads that changes under the look. Whoever changes it may have lost the core just
+ * then: the last tries wait before, each twice as long as the one before. */
+enum { LIST_TRIES = 100, LIST_QUICK_TRIES = 95, LIST_BREATH_NS = 100000 };
 
 /* ---- opening ---- */
 
@@ -229,9 +232,14 @@ int stack_reader_list(struct stack_reader *reader)
     int count = -EAGAIN;
     arena_empty(&reader->arena);
     reader->approaches = 0;
-    for (unsigned i = 0; i < LIST_TRIES && count == -EAGAIN; i++)
+    for (unsigned i = 0; i < LIST_TRIES && count == -EAGAIN; i++) {
+        if (i >= LIST_QUICK_TRIES && reader->generation) {
+            struct timespec breath = { .tv_nsec = LIST_BREATH_NS << (i - LIST_QUICK_TRIES) };
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &breath, NULL);
+        }
         count = python_list_threads(reader->python, (uint64_t)reader->process->inner_pid,
                                     &reader->threads);
+    }
     if (count < 0)
         return count;
     reader->thread_count = (size_t)count;

@@ -262,7 +262,7 @@ VISITS = [
 
 def progress():
     """Seconds that went by, without those in which others had the cores."""
-    waited = sum(line.wall_s for line in account.values() if line.kind in WAITS)
+    waited = sum(line.wall_s for line in account.copy().values() if line.kind in WAITS)
     return time.process_time() + waited
 
 
