@@ -4,6 +4,7 @@
 Environment: SCALENE_ATTACH (the program), SCALENE_TARGET_RELEASE ("3.8" ... "3.14t"), and as in
 installed.py."""
 
+import contextlib
 import ctypes
 import glob
 import json
@@ -54,12 +55,17 @@ def read_text(path):
         return file.read()
 
 
+def thread_texts(pid, name):
+    """What that file says of each thread which is still there."""
+    texts = {}
+    for path in sorted(glob.glob("/proc/%d/task/*/%s" % (pid, name))):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            texts[int(path.split("/")[4])] = read_text(path)
+    return texts
+
+
 def children_of(pid):
-    found = []
-    for task in glob.glob("/proc/%d/task/*/children" % pid):
-        with open(task) as file:
-            found += [int(word) for word in file.read().split()]
-    return found
+    return [int(word) for text in thread_texts(pid, "children").values() for word in text.split()]
 
 
 def build_c(test, output, source, *words, by=None):
@@ -132,11 +138,8 @@ class Target:
     def tids(self):
         """Our number of each thread, by the number that the target itself knows."""
         numbers = {}
-        for status in glob.glob("/proc/%d/task/*/status" % self.pid):
-            try:
-                found = re.search(r"^NSpid:(.*)$", read_text(status), re.M)
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it has ended
+        for text in thread_texts(self.pid, "status").values():
+            found = re.search(r"^NSpid:(.*)$", text, re.M)
             if found:
                 words = found.group(1).split()
                 numbers[int(words[-1])] = int(words[0])
@@ -181,9 +184,9 @@ class Target:
         """Until all threads were blocked at one moment, with no one left to wake another up."""
 
         def turns():
-            blocked = set(self.states()) == {"S"}
-            return blocked and [read_text(path).split()[2] for path in
-                                sorted(glob.glob("/proc/%d/task/*/schedstat" % self.pid))]
+            blocked = set(thread_states(self.pid)) == {"S"}
+            return blocked and [text.split()[2] for text in
+                                thread_texts(self.pid, "schedstat").values()]
 
         def quiet():
             first = turns()
@@ -191,16 +194,8 @@ class Target:
 
         until(quiet, "a target that stands still")
 
-    def states(self):
-        """The kernel's letter for each thread."""
-        letters = []
-        for stat in glob.glob("/proc/%d/task/*/stat" % self.pid):
-            with open(stat) as file:
-                letters.append(file.read().rpartition(")")[2].split()[0])
-        return letters
-
     def is_stopped(self):
-        return set(self.states()) == {"T"}
+        return set(thread_states(self.pid)) == {"T"}
 
     def stop(self):
         self.await_stand()
@@ -258,13 +253,17 @@ def until(condition, what):
         os.sched_yield()
 
 
-def state_of(pid):
+def state_in(stat):
     """The kernel's letter: "T" stands for stopped, "t" for paused by a tracer."""
-    return read_text("/proc/%d/stat" % pid).rpartition(")")[2].split()[0]
+    return stat.rpartition(")")[2].split()[0]
+
+
+def state_of(pid):
+    return state_in(read_text("/proc/%d/stat" % pid))
 
 
 def thread_states(pid):
-    return [state_of(int(tid)) for tid in os.listdir("/proc/%d/task" % pid)]
+    return [state_in(text) for text in thread_texts(pid, "stat").values()]
 
 
 # --- the program under test -----------------------------------------------------------------------

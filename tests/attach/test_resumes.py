@@ -33,12 +33,10 @@ class Resumes(FolderTest):
         harness.until(lambda: not self.standing(pid), "threads that go on")
 
     def standing(self, pid):
-        standing = []
-        for tid in os.listdir("/proc/%d/task" % pid):
-            status = harness.read_text("/proc/%d/task/%s/status" % (pid, tid))
-            if "TracerPid:\t0\n" not in status or "State:\tT" in status or "State:\tt" in status:
-                standing.append(tid)
-        return standing
+        texts = harness.thread_texts(pid, "status")
+        self.assertNotEqual(texts, {})
+        return [tid for tid, status in texts.items() if "TracerPid:\t0\n" not in status
+                or "State:\tT" in status or "State:\tt" in status]
 
     def test_attached(self):
         with Target("unharmed.py") as target:
