@@ -70,7 +70,17 @@ class Oracle(harness.AttachTest):
         return bad
 
     def check_default(self, program, wanted=None, *options):
-        wanted = wanted or sample_count()
+        """What chains by turns take follows from times of blocks, if a chain takes the same in each
+        of them. Now and then it does not, by the addresses that a process has, also without us (the
+        blocks of block_chain on 3.15 in one process of some twenty: 230 ns a call for 218, which
+        would be a share of 0.46 for 0.5): shares that are off have to be so in another one, too."""
+        target, off = self.check_once(program, wanted or sample_count(), *options)
+        if off:
+            target, off = self.check_once(program, wanted or sample_count(), *options)
+        self.assertEqual(list(map(str, off)), [])
+        return target
+
+    def check_once(self, program, wanted, *options):
         harvest, grammar, faults, target = self.sample(program, wanted, *options)
         shares = judge.all_shares(harvest, grammar, target.facts, target.last)
         limit = judge.t_quantile(FALSE_ALARM / len(shares), judge.BATCHES - 1)
@@ -81,11 +91,9 @@ class Oracle(harness.AttachTest):
         self.assertEqual(harvest.counts["dropped"], 0)
         self.assertEqual(harvest.counts["unlisted"], 0)
         self.assertEqual(harvest.accepted, wanted)
-        off = [share for share in shares if abs(share.deviation) >= limit]
         for share in shares:
             self.assertGreater(share.error, 0, share.name)
-        self.assertEqual(list(map(str, off)), [])
-        return target
+        return target, [share for share in shares if abs(share.deviation) >= limit]
 
     def test_alternation(self):
         self.check_default("oracle_alternation.py")
