@@ -418,10 +418,10 @@ static int stack_walk(struct walk *walk)
     return error ? error : walk_check_data_stack(walk);
 }
 
-unsigned python_running_looks(const struct python *python)
+unsigned python_running_looks(const struct python *python, const struct view *view)
 {
-    return offset_present(python->layout.thread.datastack_chunk) ? VIEW_LOOKS
-                                                                 : VIEW_LOOKS_SCATTERED;
+    bool in_chunks = offset_present(python->layout.thread.datastack_chunk);
+    return in_chunks && !view_is_scattered(view) ? VIEW_LOOKS : VIEW_LOOKS_SCATTERED;
 }
 
 /* Was it looked at when the round began? Such looks are believed once. */
@@ -449,15 +449,17 @@ int python_read_stack(struct python *python, const struct py_thread *thread, str
         .lead = generator_lead(&python->layout),
     };
     bool running = moment == MOMENT_RUNNING;
-    if (running)
-        walk.looks = python_running_looks(python);
-    int error =
-        was_ahead(python, view, running) ? 0 : view_refill(view, python->memory, walk.looks);
+    unsigned looks = running ? python_running_looks(python, view) : 1;
+    int error = was_ahead(python, view, running) ? 0 : view_refill(view, python->memory, looks);
+    walk.looks = view_looks(view);
     if (!error)
         error = stack_walk(&walk);
     if (!error && running && view_has_grown(view)) {
         /* now that it is known where to look, look at all of it in one go */
-        error = view_look_again(view, python->memory);
+        looks = python_running_looks(python, view);
+        error = looks > walk.looks ? view_refill(view, python->memory, looks)
+                                   : view_look_again(view, python->memory);
+        walk.looks = view_looks(view);
         if (!error)
             error = stack_walk(&walk);
         if (!error && view_has_grown(view))

@@ -371,7 +371,7 @@ static int heads_read_ahead(struct python *python, struct view *ahead, remote_ad
         else
             now[i] = 0;
     int error =
-        view_refill_with(ahead, python->memory, python_running_looks(python), pieces, count);
+        view_refill_with(ahead, python->memory, python_running_looks(python, ahead), pieces, count);
     for (size_t i = 0; i < python->head_count && !error; i++) {
         const uint8_t *front = now[i] ? NULL : front_thread(python, ahead, i);
         if (front && field_address(front, python->layout.thread.prev) == 0)

@@ -233,6 +233,19 @@ int view_refill_with(struct view *view, struct remote *memory, unsigned looks,
     return error;
 }
 
+bool view_is_scattered(const struct view *view)
+{
+    for (size_t i = 0; i < view->count; i++)
+        if (view->pieces[i].rank == PIECE_FRAME)
+            return true;
+    return false;
+}
+
+unsigned view_looks(const struct view *view)
+{
+    return view->look_count;
+}
+
 int view_look_again(struct view *view, struct remote *memory)
 {
     int error = pieces_pack(view);

@@ -23,7 +23,7 @@ enum piece_rank { PIECE_THREAD, PIECE_HEAD, PIECE_CHUNK, PIECE_FRAME, PIECE_CODE
 
 /*
  * How often the bytes of a running thread are looked at before a stack made of them is believed.
- * Frames in chunks are copied in one go; where each is an object of its own, a look takes
+ * Frames in chunks are copied in one go; where one is an object of its own, a look takes
  * microseconds, and a program that moves to and fro at just that pace can make three looks agree.
  */
 enum { VIEW_LOOKS = 3, VIEW_LOOKS_SCATTERED = 5 };
@@ -53,6 +53,12 @@ const void *view_find(struct view *view, remote_addr address, size_t size);
 /* The same bytes at a later look: from 1 on, of the stack; at the last one, of its head. NULL when
  * there was none. */
 const void *view_find_again(struct view *view, unsigned look, remote_addr address, size_t size);
+
+/* Is there a frame that lies in no chunk? That of a generator does. */
+bool view_is_scattered(const struct view *view);
+
+/* How many there are at this moment. */
+unsigned view_looks(const struct view *view);
 
 /* Takes the later looks at everything now, because something was not predicted. */
 int view_look_again(struct view *view, struct remote *memory);

@@ -21,7 +21,7 @@ struct walk {
 };
 
 /* frames.c: how often a running thread is looked at before its stack is believed. */
-unsigned python_running_looks(const struct python *python);
+unsigned python_running_looks(const struct python *python, const struct view *view);
 
 /* data_stack.c: the chunks of the data stack that were not predicted. Only a help. */
 void walk_fetch_chunks(struct walk *walk);
