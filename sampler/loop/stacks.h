@@ -16,7 +16,7 @@ struct stack_reader;
 struct stack_options {
     bool native;                 /* native frames too */
     bool native_lines;           /* with their source lines, which are slow to load */
-    bool nonblocking;            /* never pause: running threads are read twice and must agree */
+    bool nonblocking;            /* never pause: looks at running threads must agree */
     struct core_holder *holder;  /* for threads that call the kernel often; NULL: do without */
     struct object_list *objects; /* symbols of files, shared with other readers; NULL: its own */
     unsigned wants;              /* enum py_wants */
